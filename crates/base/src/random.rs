@@ -1,0 +1,1 @@
+//! Seeded, counter-based random numbers and the distributions workloads and schedules draw from.

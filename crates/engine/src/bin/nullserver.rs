@@ -1,0 +1,2 @@
+//! The null server.
+fn main() {}

@@ -1,0 +1,3 @@
+//! The engine: one Plan in, one Measurement out.
+
+pub mod plan;

@@ -1,0 +1,541 @@
+//! The Plan: one complete, versioned document that says all there is to say about a trial.
+//!
+//! A trial is a pure function of its Plan and the world, so nothing the engine does may depend on
+//! anything that is not written here. Unknown fields are refused. Absent: how long a session takes,
+//! which trials are repeated, what the figures mean; the lab and the judge know that.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The version of the Plan this build writes; it reads every earlier one.
+pub const VERSION: u32 = 1;
+
+/// A whole trial, as one agent is told it.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The format's version, 1.
+    pub version: u32,
+    /// The agent's share of the trial; clients and rates below are the whole trial's.
+    #[serde(default)]
+    pub part: Part,
+    /// When the warm-up starts, in nanoseconds of the wall clock since 1970; at once when absent.
+    #[serde(default)]
+    pub start_at: Option<i64>,
+    /// Seeds of everything that is drawn.
+    pub seeds: Seeds,
+    /// The client side of a protocol, and what it talks to.
+    pub driver: Driver,
+    /// What is asked.
+    pub workload: Workload,
+    /// When it is asked.
+    pub schedule: Schedule,
+    /// How long the load runs before the measured part, in nanoseconds.
+    #[serde(default)]
+    pub warmup_ns: u64,
+    /// When the measured part ends.
+    pub stop: Stop,
+    /// How long an operation may take from being sent, in nanoseconds, before it counts as timed out.
+    #[serde(default = "Plan::default_timeout_ns")]
+    pub timeout_ns: u64,
+    /// Whether a connection serves one transaction or many.
+    #[serde(default)]
+    pub connection: Connection,
+    /// The network provider; the Measurement names the one that was used.
+    #[serde(default)]
+    pub net: Net,
+    /// The simulated server and network, for `net: sim` alone.
+    #[serde(default)]
+    pub sim: Option<Sim>,
+    /// How a worker waits; the Measurement names the way that was used.
+    #[serde(default)]
+    pub wait: Wait,
+    /// Worker threads of a network driver.
+    #[serde(default = "Plan::default_workers")]
+    pub workers: u32,
+    /// Cores the agent is pinned to: worker `i` runs on `cpus[i % len]`. Empty: not pinned.
+    #[serde(default)]
+    pub cpus: Vec<u32>,
+}
+
+impl Plan {
+    fn default_timeout_ns() -> u64 {
+        5_000_000_000
+    }
+
+    fn default_workers() -> u32 {
+        1
+    }
+}
+
+/// Which of several agents this one is.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// From 0.
+    pub index: u32,
+    /// How many agents share the trial.
+    pub of: u32,
+}
+
+impl Default for Part {
+    fn default() -> Self {
+        Part { index: 0, of: 1 }
+    }
+}
+
+/// One seed for each thing that is drawn, so that changing one leaves the others alone.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Seeds {
+    /// Keys and the choice of transactions.
+    pub keys: u64,
+    /// Contents: text and bytes.
+    pub values: u64,
+    /// Arrivals and think times.
+    pub arrivals: u64,
+    /// Disturbances.
+    pub faults: u64,
+}
+
+/// The client side of a protocol.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Driver {
+    /// HTTP/1.1 over TCP.
+    Http {
+        /// Where to connect: `http://host:port`. Connections are spread over them in turn.
+        targets: Vec<String>,
+    },
+    /// `SQLite`, in the agent's process, a thread a client.
+    Sqlite {
+        /// The database file; made when absent.
+        path: String,
+        /// Pragmas set on each connection, in order of name.
+        #[serde(default)]
+        pragmas: BTreeMap<String, String>,
+    },
+}
+
+/// What is asked: named values, drawn once a transaction, and a weighted choice of transactions.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// Values by name; a request mentions them as `${name}`.
+    #[serde(default)]
+    pub values: BTreeMap<String, Value>,
+    /// The transactions, at least one; one is drawn by weight each time.
+    pub transactions: Vec<Transaction>,
+}
+
+/// What a user would call one action.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Transaction {
+    /// Its name in the Measurement.
+    pub name: String,
+    /// How often it is drawn, relative to the others.
+    #[serde(default = "Transaction::default_weight")]
+    pub weight: f64,
+    /// Its operations, asked one after another on one connection.
+    pub operations: Vec<Operation>,
+}
+
+impl Transaction {
+    fn default_weight() -> f64 {
+        1.0
+    }
+}
+
+/// One request and its answer.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Operation {
+    /// Its name in the Measurement.
+    pub name: String,
+    /// What is sent.
+    pub request: Request,
+    /// What the answer must be; an answer that differs is a failed operation.
+    #[serde(default)]
+    pub expect: Expect,
+    /// Asked once for each element of this list value, which `${name}` then stands for.
+    #[serde(default)]
+    pub for_each: Option<String>,
+}
+
+/// A request; its kind must be one the driver speaks.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// An HTTP request.
+    Http(HttpRequest),
+    /// A statement; `${name}` becomes a bound parameter, a list value as many as it has elements.
+    Sql(String),
+}
+
+/// An HTTP request; path, header values and body are templates.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct HttpRequest {
+    /// `GET`, `POST`, …
+    pub method: String,
+    /// The request target, e.g. `/item/${id}?full=1`.
+    pub path: String,
+    /// Headers beside `Host` and `Content-Length`.
+    #[serde(default)]
+    pub headers: Vec<(String, String)>,
+    /// The body, if any.
+    #[serde(default)]
+    pub body: Option<String>,
+}
+
+/// What an answer must be. Absent fields are not checked, except that an HTTP answer without
+/// `status` must have one below 400.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Expect {
+    /// HTTP: the status is one of these.
+    #[serde(default)]
+    pub status: Option<Vec<u16>>,
+    /// HTTP: the body is exactly this template.
+    #[serde(default)]
+    pub body: Option<String>,
+    /// HTTP: the body contains this template.
+    #[serde(default)]
+    pub contains: Option<String>,
+    /// HTTP: these headers are there with these values (name in any case, value a template).
+    #[serde(default)]
+    pub headers: Vec<(String, String)>,
+    /// SQL: this many rows come back or are changed: a number, or `${list}` for the list's length.
+    #[serde(default)]
+    pub rows: Option<String>,
+    /// SQL: the first row's first column is this template.
+    #[serde(default)]
+    pub first: Option<String>,
+}
+
+/// A generator of values; every draw is a function of (seed, name, client, n).
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Value {
+    /// Always this.
+    Constant(Scalar),
+    /// `start + step × k`, k counting the transactions of all clients together without gaps when
+    /// each client does its share.
+    Sequence {
+        /// The first value.
+        start: i64,
+        /// The distance between two.
+        #[serde(default = "Value::default_step")]
+        step: i64,
+    },
+    /// Whole numbers, all equally likely.
+    Uniform(Range),
+    /// Whole numbers by Zipf's law: the k-th most frequent has weight 1/k^theta; `scramble` spreads
+    /// the frequent ones over the range.
+    Zipfian {
+        /// Least.
+        low: i64,
+        /// Greatest.
+        high: i64,
+        /// The exponent.
+        #[serde(default = "Value::default_theta")]
+        theta: f64,
+        /// Whether the frequent values are scattered over the range.
+        #[serde(default)]
+        scramble: bool,
+    },
+    /// Zipfian from the greatest value downwards: the newest records are read most.
+    Latest(Range),
+    /// A share of draws goes to the first share of the range.
+    Hotspot {
+        /// Least.
+        low: i64,
+        /// Greatest.
+        high: i64,
+        /// Share of the range that is hot, 0 to 1.
+        set: f64,
+        /// Share of draws that hit it, 0 to 1.
+        share: f64,
+    },
+    /// Exponentially falling from `low`: `share` of draws lie in the first `within` of the range.
+    Exponential {
+        /// Least.
+        low: i64,
+        /// Greatest.
+        high: i64,
+        /// Share of draws.
+        #[serde(default = "Value::default_exponential_share")]
+        share: f64,
+        /// Share of the range.
+        #[serde(default = "Value::default_exponential_within")]
+        within: f64,
+    },
+    /// Printable text. With `key`, a function of (seed, that value) alone, so it can be checked.
+    Text {
+        /// Characters.
+        length: Length,
+        /// The value it is derived from.
+        #[serde(default)]
+        key: Option<String>,
+    },
+    /// Bytes. With `key`, a function of (seed, that value) alone.
+    Bytes {
+        /// Bytes.
+        length: Length,
+        /// The value it is derived from.
+        #[serde(default)]
+        key: Option<String>,
+    },
+    /// One of these, by weight.
+    Choice(Vec<Weighted>),
+    /// Text with other values in it.
+    Template(String),
+    /// A list of whole numbers, for `for_each` and `IN (${list})`.
+    List {
+        /// Least element.
+        low: i64,
+        /// Greatest element.
+        high: i64,
+        /// How many.
+        length: Length,
+        /// Whether no element comes twice.
+        #[serde(default)]
+        distinct: bool,
+    },
+}
+
+impl Value {
+    fn default_step() -> i64 {
+        1
+    }
+    fn default_theta() -> f64 {
+        0.99
+    }
+    fn default_exponential_share() -> f64 {
+        0.95
+    }
+    fn default_exponential_within() -> f64 {
+        0.8571
+    }
+}
+
+/// Whole numbers from `low` to `high`, both included.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Range {
+    /// Least.
+    pub low: i64,
+    /// Greatest.
+    pub high: i64,
+}
+
+/// How long a text or list is.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(untagged)]
+pub enum Length {
+    /// Always this long.
+    Exactly(u32),
+    /// Uniformly between, both included.
+    Between(Range),
+}
+
+/// A number or a text.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(untagged)]
+pub enum Scalar {
+    /// A whole number.
+    Integer(i64),
+    /// Any other number.
+    Real(f64),
+    /// Text.
+    Text(String),
+}
+
+/// One choice and its weight.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Weighted {
+    /// What is chosen.
+    pub value: Scalar,
+    /// How often, relative to the others.
+    pub weight: f64,
+}
+
+/// When transactions should start.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Schedule {
+    /// Each client starts its next transaction when the last one is done and it has thought.
+    Closed {
+        /// Clients of the whole trial, each with a connection of its own.
+        clients: u32,
+        /// Pause after each transaction.
+        #[serde(default)]
+        think: Think,
+    },
+    /// Transactions start at a rate, whether or not earlier ones are done.
+    Open {
+        /// How they are spaced.
+        #[serde(default)]
+        arrivals: Arrivals,
+        /// Connections of the whole trial; a due transaction waits for a free one.
+        connections: u32,
+        /// The rate over the measured part; the last segment goes on to the end. During warm-up the
+        /// first segment's initial rate holds.
+        shape: Vec<Segment>,
+    },
+}
+
+/// A pause of a client between two transactions, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Think {
+    /// None.
+    #[default]
+    None,
+    /// Always this long.
+    ConstantNs(u64),
+    /// Exponentially distributed with this mean.
+    ExponentialNs(u64),
+}
+
+/// How an open schedule spaces its transactions.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// A Poisson process.
+    #[default]
+    Poisson,
+    /// Equal spaces.
+    Constant,
+}
+
+/// A stretch over which the rate goes in a straight line; equal ends hold it.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Segment {
+    /// Transactions per second at its beginning.
+    pub from_per_second: f64,
+    /// Transactions per second at its end.
+    pub to_per_second: f64,
+    /// Its length in nanoseconds.
+    pub length_ns: u64,
+}
+
+/// When the measured part ends.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Stop {
+    /// After this long, in nanoseconds.
+    DurationNs(u64),
+    /// After this many transactions of the whole trial.
+    Transactions(u64),
+    /// After this many transactions of each client.
+    PerClient(u64),
+}
+
+/// Whether connections are kept.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Connection {
+    /// One connection serves many transactions.
+    #[default]
+    Kept,
+    /// Each transaction connects anew; connecting is an operation called `connect`.
+    New,
+}
+
+/// The network provider.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Net {
+    /// The best this machine has.
+    #[default]
+    Auto,
+    /// Readiness through epoll.
+    Epoll,
+    /// A simulated network, server and clock.
+    Sim,
+}
+
+/// How a worker waits when nothing is due.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Wait {
+    /// Chosen by the engine.
+    #[default]
+    Auto,
+    /// Sleep in the kernel until an event or a deadline.
+    Sleep,
+    /// Never sleep.
+    Spin,
+}
+
+/// The simulated server and network.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Sim {
+    /// How long the server works on a request.
+    pub service: SimService,
+    /// How many requests it works on at once; the others queue, first come first served.
+    #[serde(default = "Sim::default_servers")]
+    pub servers: u32,
+    /// One-way delay of the network, in nanoseconds.
+    #[serde(default)]
+    pub latency_ns: u64,
+    /// Stretches in which the server stands still.
+    #[serde(default)]
+    pub freezes: Vec<Freeze>,
+    /// How long the agent is kept from running at each of its steps, in nanoseconds: a starved
+    /// generator.
+    #[serde(default)]
+    pub agent_step_ns: u64,
+    /// What the server does wrong, by the ordinal of the request it happens to, counted from 0.
+    #[serde(default)]
+    pub misdeeds: BTreeMap<u64, Misdeed>,
+}
+
+impl Sim {
+    fn default_servers() -> u32 {
+        1
+    }
+}
+
+/// The distribution of a simulated service time.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum SimService {
+    /// Always this long.
+    ConstantNs(u64),
+    /// Exponentially distributed with this mean.
+    ExponentialNs(u64),
+}
+
+/// A stretch in which the simulated server stands still.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Freeze {
+    /// When it begins, in nanoseconds from the trial's origin.
+    pub at_ns: i64,
+    /// How long it lasts, in nanoseconds.
+    pub for_ns: u64,
+}
+
+/// What a simulated server does instead of answering.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Misdeed {
+    /// Closes the connection without an answer.
+    Close,
+    /// Sends half an answer and closes.
+    Cut,
+    /// Sends bytes that are no answer.
+    Garbage,
+    /// Never answers.
+    Silence,
+    /// Answers with status 500 or its like.
+    Error,
+}

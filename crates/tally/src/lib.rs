@@ -1,0 +1,1 @@
+//! Histograms, counters and the Measurement file.
