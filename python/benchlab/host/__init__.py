@@ -1,0 +1,1 @@
+"""A machine: processes, files, CPU sets, probes, fingerprint. Knows no database."""

@@ -1,0 +1,1 @@
+"""Measurements in; checks, estimates and summary out. Starts nothing, draws nothing."""

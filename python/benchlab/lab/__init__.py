@@ -1,0 +1,1 @@
+"""Experiment to cases, sessions and trials. Prints nothing; it emits events."""

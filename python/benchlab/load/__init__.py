@@ -1,0 +1,1 @@
+"""Starts, polls and stops a Plan on an agent. Knows no system."""

@@ -1,0 +1,1 @@
+"""Frozen data: the experiment and what is found out about it. No I/O but parsing."""

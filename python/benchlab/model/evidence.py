@@ -1,0 +1,118 @@
+"""What is found out: checks, estimates, comparisons and the summary made of them.
+
+These are the types of `summary.json` (`format: 1`); field names and units are a promise.
+"""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Verdict = Literal["better", "worse", "different-but-small", "equivalent", "inconclusive", "invalid"]
+CheckVerdict = Literal["valid", "invalid", "unknown", "not-applicable"]
+Validity = Literal["valid", "at-least", "withheld"]
+CaseState = Literal["ok", "overloaded", "failing", "died", "skipped", "aborted"]
+FORMAT = 1
+
+
+class Frozen(BaseModel):
+    """Immutable, with unknown fields refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Check(Frozen):
+    """One validity row: may the figures it guards be used?"""
+
+    name: str
+    verdict: CheckVerdict
+    figure: float | None = None
+    limit: float | None = None
+    unit: str = ""
+    why: str = ""
+
+
+class Estimate(Frozen):
+    """A metric over sessions, in SI units."""
+
+    unit: str
+    estimate: float | None
+    low: float | None = None
+    high: float | None = None
+    sessions: int = 0
+    resolved: bool = True
+    validity: Validity = "valid"
+    why: str = ""
+    values: tuple[float | None, ...] = ()
+    """One value a session, in session order; what the interval rests on."""
+
+
+class OperationResult(Frozen):
+    """What was seen of one operation name in one case."""
+
+    count: int
+    errors: int
+    metrics: dict[str, Estimate]
+
+
+class CaseResult(Frozen):
+    """One case over all its counting sessions."""
+
+    name: str
+    system: str
+    levels: dict[str, str]
+    state: CaseState
+    why: str = ""
+    checks: tuple[Check, ...] = ()
+    metrics: dict[str, Estimate] = {}
+    operations: dict[str, OperationResult] = {}
+
+
+class PromiseResult(Frozen):
+    """A declared threshold and whether it held."""
+
+    expression: str
+    case: str
+    figure: float | None
+    holds: bool | None
+
+
+class Pair(Frozen):
+    """One session's paired difference, on the scale of `Comparison.by`."""
+
+    session: int
+    effect: float
+
+
+class Comparison(Frozen):
+    """Candidate against baseline on one metric, all else equal."""
+
+    metric: str
+    baseline: str
+    candidate: str
+    at: dict[str, str]
+    counts: bool
+    effect: float | None
+    by: Literal["ratio", "difference"] = "ratio"
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    detectable: float | None = None
+    sessions: int = 0
+    sessions_needed: int | None = None
+    verdict: Verdict | None = None
+    why: str = ""
+    pairs: tuple[Pair, ...] = ()
+
+
+class Summary(Frozen):
+    """The answer of a run, for machines."""
+
+    format: int = FORMAT
+    experiment: str
+    question: str
+    state: Literal["complete", "interrupted"]
+    sessions: int
+    answer: str
+    cases: tuple[CaseResult, ...]
+    promises: tuple[PromiseResult, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()

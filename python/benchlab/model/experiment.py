@@ -1,0 +1,152 @@
+"""The experiment: a question made a design. The parsed and checked form of an experiment file.
+
+Quantities are carried in SI units here (seconds, per second, bytes, shares of one).
+"""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from benchlab.model.evidence import Frozen
+
+Scalar = str | int | float | bool | None
+
+
+class Ready(Frozen):
+    """How to tell that a started command is ready: the first given is used."""
+
+    port: int | str | None = None
+    url: str | None = None
+    log: str | None = None
+    timeout: float = 30.0
+
+
+class Command(Frozen):
+    """A command line run for its effect."""
+
+    command: str
+    timeout: float = 60.0
+
+
+class System(Frozen):
+    """One system under test."""
+
+    kind: str
+    version: str | None = None
+    program: str | None = None
+    settings: dict[str, Scalar] = {}
+    files: dict[str, str] = {}
+    environment: dict[str, str] = {}
+    at: tuple[str, ...] = ()
+    restart: Command | None = None
+    placement: str = "own"
+    before_session: tuple[Command, ...] = ()
+    before_trial: tuple[Command, ...] = ()
+    start: str | None = None
+    url: str | None = None
+    ready: Ready | None = None
+    stop: str | None = None
+    needs: tuple[str, ...] = ()
+    """Programs that must be on the machine; the system's cases are skipped, loudly, where one is not."""
+    install: str | None = None
+    """How to get what it needs; told by `doctor`, never run."""
+
+
+class Workload(Frozen):
+    """What is asked: a built-in workload by name, or a mix."""
+
+    name: str | None = None
+    data: dict[str, Any] = {}
+    options: dict[str, Any] = {}
+    mix: dict[str, dict[str, Any]] = {}
+    values: dict[str, Any] = {}
+
+
+class Shape(Frozen):
+    """One segment of an open load's rate: exactly one of `to`, `hold`, `step`."""
+
+    to: float | None = None
+    over: float | None = None
+    hold: float | None = None
+    step: float | None = None
+
+
+class Load(Frozen):
+    """When it is asked."""
+
+    clients: int | None = None
+    rate: float | None = None
+    arrivals: Literal["poisson", "constant"] = "poisson"
+    connections: int | None = None
+    shape: tuple[Shape, ...] = ()
+    duration: float | None = None
+    transactions: int | None = None
+    per_client: int | None = None
+    warmup: float | None = None
+    timeout: float = 5.0
+    think: float = 0.0
+    connection: Literal["kept", "new"] = "kept"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether transactions start at a rate rather than when the last one is done."""
+        return self.rate is not None
+
+
+class Factor(Frozen):
+    """What varies: levels by name, each a set of keys it sets."""
+
+    name: str
+    levels: dict[str, dict[str, Any]]
+    """Level name to {path into the file: value}; in file order."""
+
+
+class Compare(Frozen):
+    """The comparison whose decision rule is fixed beforehand."""
+
+    factor: str
+    baseline: str
+    metrics: tuple[str, ...]
+    at: dict[str, str] = {}
+    smallest_effect: float = 0.03
+
+
+class Expression(Frozen):
+    """A threshold on a metric: `latency_p99 < 50ms`."""
+
+    text: str
+    metric: str
+    operator: Literal["<", "<=", ">", ">="]
+    limit: float
+
+
+class Experiment(Frozen):
+    """A whole experiment, before its factors are applied."""
+
+    name: str = Field(alias="experiment")
+    question: str = ""
+    systems: dict[str, System]
+    workload: Workload
+    load: Load
+    factors: tuple[Factor, ...] = ()
+    skip: tuple[dict[str, str], ...] = ()
+    compare: Compare | None = None
+    sessions: int = 3
+    blocks: int = 2
+    seed: int = 1
+    promises: tuple[Expression, ...] = ()
+    full: dict[str, Any] = {}
+    abort_when: tuple[Expression, ...] = ()
+    allow: dict[str, float] = {}
+
+
+class Case(Frozen):
+    """One combination of levels, with the file's keys resolved for it."""
+
+    name: str
+    """The levels in file order: `fetch=each,clients=8`; the experiment's name without factors."""
+    levels: dict[str, str]
+    system_name: str
+    system: System
+    workload: Workload
+    load: Load

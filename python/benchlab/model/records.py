@@ -1,0 +1,59 @@
+"""What a run writes down about itself as it goes: `run.json` and each trial's `trial.json`."""
+
+from typing import Any, Literal
+
+from benchlab.model.evidence import Frozen
+
+
+class CpuSets(Frozen):
+    """Cores by number; empty where nothing was pinned."""
+
+    agent: tuple[int, ...] = ()
+    system: tuple[int, ...] = ()
+    shared: bool = False
+
+
+class TrialRecord(Frozen):
+    """One measured stretch of one case."""
+
+    session: int
+    block: int
+    case: str
+    attempt: int
+    state: Literal["ok", "died", "failed", "aborted", "interrupted"]
+    why: str = ""
+    used: bool = True
+    """False for an attempt that was superseded or whose session was run again."""
+    started_utc: str
+    cpus: CpuSets = CpuSets()
+    ceiling: str | None = None
+    """Folder, relative to the run's, of the null server's Measurements under this Plan's shape."""
+
+
+class SkippedCase(Frozen):
+    """A case that could not be run at all, and why."""
+
+    case: str
+    why: str
+
+
+class RunRecord(Frozen):
+    """The recipe of a run and how far it came."""
+
+    format: int = 1
+    id: str
+    experiment: str
+    state: Literal["running", "complete", "interrupted", "failed"]
+    created_utc: str
+    command: tuple[str, ...]
+    seed: int
+    sessions: int
+    blocks: int
+    sessions_done: int = 0
+    overrides: dict[str, Any] = {}
+    """What the command line changed in the file: `--set`, `--sessions`, `--only`, `--budget`, `--full`."""
+    versions: dict[str, Any] = {}
+    host: dict[str, Any] = {}
+    systems: dict[str, Any] = {}
+    skipped: tuple[SkippedCase, ...] = ()
+    notes: tuple[str, ...] = ()

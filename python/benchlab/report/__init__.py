@@ -1,0 +1,1 @@
+"""Terminal tables, HTML and plots. Starts nothing."""

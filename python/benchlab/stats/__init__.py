@@ -1,0 +1,1 @@
+"""Pure functions: estimates, intervals, verdicts. No files, no plots, no unseeded randomness."""

@@ -1,0 +1,1 @@
+"""Run folders and the Measurements in them; append-only."""
