@@ -1,0 +1,66 @@
+# Everything a newcomer types. Each target sets up what it needs; nothing is installed outside .venv
+# but the Debian packages of `make servers`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
+ENGINES := python/benchlab/bin/agent python/benchlab/bin/nullserver
+SERVERS := $(if $(CI),--required,)
+
+.PHONY: build demo test check bench fuzz wheel servers format clean
+
+build: $(VENV)/built
+
+prerequisites:
+	@tests/prerequisites $(PYTHON)
+.PHONY: prerequisites
+
+$(VENV)/installed: requirements/dev.txt | prerequisites
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	touch $@
+
+$(ENGINES) &: $(RUST) | prerequisites
+	cargo build --locked --release -p engine
+	mkdir -p python/benchlab/bin
+	install target/release/agent target/release/nullserver python/benchlab/bin/
+
+$(VENV)/built: $(VENV)/installed $(ENGINES) pyproject.toml
+	. $(VENV)/bin/activate && maturin develop --locked --release --quiet
+	touch $@
+
+demo: build
+	$(BIN)/benchlab run quickstart
+
+servers:
+	tests/servers $(SERVERS)
+
+test: build servers
+	cargo test --locked --release --workspace
+	$(BIN)/python -m pytest $(if $(CI),--servers=required,)
+
+check: build
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	$(BIN)/ruff format --check python tests benches studies
+	$(BIN)/ruff check python tests benches studies
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest tests/house
+
+format: build
+	cargo fmt --all
+	$(BIN)/ruff format python tests benches studies
+	$(BIN)/ruff check --fix python tests benches studies
+
+bench: build
+	$(BIN)/python benches/http.py
+
+fuzz:
+	tests/fuzz
+
+wheel: $(VENV)/installed $(ENGINES)
+	$(BIN)/maturin build --locked --release --out dist
+
+clean:
+	rm -rf $(VENV) target dist python/benchlab/bin python/benchlab/*.so
