@@ -54,5 +54,5 @@ class HostError(BenchlabError):
     """The world is not as needed; the message says what to do about it."""
 
 
-class EngineBug(BenchlabError):
+class EngineBug(BenchlabError):  # noqa: N818 - what went wrong is a bug
     """The engine failed in a way it should not; the message names the Plan that shows it."""

@@ -47,9 +47,42 @@ class System(Frozen):
     ready: Ready | None = None
     stop: str | None = None
     needs: tuple[str, ...] = ()
-    """Programs that must be on the machine; the system's cases are skipped, loudly, where one is not."""
+    """Programs the machine must have; where one is missing, cases are skipped, loudly."""
     install: str | None = None
     """How to get what it needs; told by `doctor`, never run."""
+
+
+class Expect(Frozen):
+    """What an answer must be; what is absent is not checked. Texts are templates of values."""
+
+    status: tuple[int, ...] | None = None
+    body: str | None = None
+    contains: str | None = None
+    headers: dict[str, str] = {}
+    rows: str | None = None
+    first: str | None = None
+
+
+class Operation(Frozen):
+    """One request of a mix: over HTTP where `method` is given, a statement where `sql` is."""
+
+    name: str
+    method: str | None = None
+    path: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    body: str | None = None
+    """The text, or `@` and the name of a file that holds it."""
+    sql: str | None = None
+    expect: Expect = Expect()
+    for_each: str | None = None
+
+
+class Transaction(Frozen):
+    """Operations asked one after another, drawn by weight."""
+
+    name: str
+    weight: float = 1.0
+    operations: tuple[Operation, ...]
 
 
 class Workload(Frozen):
@@ -58,8 +91,10 @@ class Workload(Frozen):
     name: str | None = None
     data: dict[str, Any] = {}
     options: dict[str, Any] = {}
-    mix: dict[str, dict[str, Any]] = {}
+    """As written; the workload itself reads their units."""
+    mix: tuple[Transaction, ...] = ()
     values: dict[str, Any] = {}
+    """Generators by name, in the Plan's form."""
 
 
 class Shape(Frozen):
@@ -82,7 +117,7 @@ class Load(Frozen):
     duration: float | None = None
     transactions: int | None = None
     per_client: int | None = None
-    warmup: float | None = None
+    warmup: float = 1.0
     timeout: float = 5.0
     think: float = 0.0
     connection: Literal["kept", "new"] = "kept"
@@ -121,7 +156,7 @@ class Expression(Frozen):
 
 
 class Experiment(Frozen):
-    """A whole experiment, before its factors are applied."""
+    """A whole experiment. Its systems, workload and load are those of its first case."""
 
     name: str = Field(alias="experiment")
     question: str = ""
@@ -138,6 +173,11 @@ class Experiment(Frozen):
     full: dict[str, Any] = {}
     abort_when: tuple[Expression, ...] = ()
     allow: dict[str, float] = {}
+    """Validity rows that are widened, by name of their check: the new limit in SI units."""
+    source: dict[str, Any] = Field(default={}, exclude=True, repr=False)
+    """The file's own keys and values, with `--set`, `--sessions` and `--full` applied."""
+    design: "tuple[Case, ...]" = Field(default=(), exclude=True, repr=False)
+    """The cases in file order, after `skip`."""
 
 
 class Case(Frozen):

@@ -7,6 +7,7 @@ from typing import Literal
 
 from benchlab.model.evidence import Frozen
 
+Histogram = Literal["response", "service", "wait", "lag"]
 Direction = Literal["up", "down", "none"]
 
 
@@ -18,7 +19,7 @@ class Metric(Frozen):
     better: Direction
     kind: Literal["rate", "mean", "quantile", "maximum", "share", "gauge"]
     quantile: float | None = None
-    histogram: Literal["response", "service", "wait", "lag"] | None = None
+    histogram: Histogram | None = None
     """None for `latency_*`, which is response under an open load and service under a closed one."""
 
 
@@ -35,8 +36,12 @@ def _metrics() -> dict[str, Metric]:
         Metric(name="system_memory_peak", unit="B", better="down", kind="gauge"),
         Metric(name="agent_cpu_per_transaction", unit="s", better="down", kind="mean"),
     ]
-    for prefix in ("latency", "response", "service"):
-        histogram = None if prefix == "latency" else prefix
+    latencies: dict[str, Histogram | None] = {
+        "latency": None,
+        "response": "response",
+        "service": "service",
+    }
+    for prefix, histogram in latencies.items():
         for label, q in quantiles.items():
             found.append(
                 Metric(
@@ -56,7 +61,8 @@ def _metrics() -> dict[str, Metric]:
         found.append(
             Metric(name=f"{prefix}_mean", unit="s", better="down", kind="mean", histogram=histogram)
         )
-    for name in ("wait", "lag"):
+    others: tuple[Histogram, ...] = ("wait", "lag")
+    for name in others:
         found.append(
             Metric(
                 name=f"{name}_p99",

@@ -51,7 +51,7 @@ class RunRecord(Frozen):
     blocks: int
     sessions_done: int = 0
     overrides: dict[str, Any] = {}
-    """What the command line changed in the file: `--set`, `--sessions`, `--only`, `--budget`, `--full`."""
+    """What the command line changed: `--set`, `--sessions`, `--only`, `--budget`, `--full`."""
     versions: dict[str, Any] = {}
     host: dict[str, Any] = {}
     systems: dict[str, Any] = {}

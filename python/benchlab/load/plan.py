@@ -1,0 +1,303 @@
+"""Makes Plans of cases: all that an agent is told about a trial, in the engine's own words.
+
+The driver follows from the URL's scheme, the requests from the workload, the times from the load.
+Absent: how a system came to be at its URL, and what the engine does with a Plan.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from benchlab.load.workloads import BUILT_IN
+from benchlab.load.workloads.asked import Asked, BuiltIn
+from benchlab.model.errors import InputError
+from benchlab.model.experiment import Case, Expect, Load, Operation, Transaction, Workload
+from benchlab.model.grammar import LATER
+from benchlab.model.tree import from_plain, join, nearest
+
+VERSION = 1
+SCHEMES = ("http", "sqlite")
+"""Schemes of the URLs that a driver speaks."""
+_NS = 1_000_000_000
+
+
+def make_plan(
+    case: Case,
+    *,
+    urls: Sequence[str],
+    seed: int,
+    session: int,
+    block: int,
+    cpus: Sequence[int] = (),
+    folder: Path = Path(),
+) -> dict[str, Any]:
+    """The Plan of one trial.
+
+    Args:
+        case: What is asked, and when.
+        urls: Where the system is: its URLs, or `sqlite:` and the path of a database.
+        seed: The experiment's. Keys and arrivals follow from it, the session and the block, so that
+            all cases of a block meet the same ones; contents follow from it alone, as the data do.
+        session: From 0.
+        block: From 0.
+        cpus: Cores of the agent; empty when it is not pinned.
+        folder: Where files that a body names (`@FILE`) are.
+
+    Raises:
+        InputError: when this version cannot ask that of such a URL.
+    """
+    load = case.load
+    scheme = _scheme(urls)
+    at_once = load.connections if load.is_open else load.clients
+    return {
+        "version": VERSION,
+        "seeds": seeds(seed, session, block),
+        "driver": _driver(case, scheme, urls),
+        "workload": _workload(_asked(case, scheme, urls), scheme, folder),
+        "schedule": _schedule(load),
+        "warmup_ns": _ns(load.warmup),
+        "stop": _stop(load),
+        "timeout_ns": _ns(load.timeout),
+        "connection": load.connection,
+        "workers": max(1, min(len(cpus), at_once or 1)),
+        "cpus": list(cpus),
+    }
+
+
+def loading_plan(
+    case: Case, *, urls: Sequence[str], seed: int, cpus: Sequence[int] = ()
+) -> dict[str, Any] | None:
+    """The Plan that brings a case's data into a fresh system, or None when it has none.
+
+    Raises:
+        InputError: when the workload cannot be loaded there.
+    """
+    scheme = _scheme(urls)
+    found = _built_in(case, scheme)
+    loading = None if found is None else found[0].load(found[1])
+    if loading is None:
+        return None
+    if case.system.at:
+        what = f"loading data into a system that is already running {LATER}"
+        raise InputError(what, key=f"systems.{case.system_name}.at")
+    driver = _driver(case, scheme, urls)
+    if scheme == "sqlite":
+        # A crash while loading costs a fresh start anyway, so nothing waits for the disk.
+        driver["pragmas"] = driver["pragmas"] | {"synchronous": "off"}
+    return {
+        "version": VERSION,
+        "seeds": seeds(seed, 0, 0),
+        "driver": driver,
+        "workload": _workload(loading.asked, scheme, Path()),
+        "schedule": {"closed": {"clients": 1}},
+        "warmup_ns": 0,
+        "stop": {"transactions": loading.transactions},
+        "timeout_ns": _ns(60.0),
+        "cpus": list(cpus[:1]),
+    }
+
+
+def seeds(seed: int, session: int, block: int) -> dict[str, int]:
+    """The seeds of a trial, 64 bits each; the case takes no part in them."""
+    return {
+        "keys": _derived(seed, "keys", session, block),
+        "values": _derived(seed, "values"),
+        "arrivals": _derived(seed, "arrivals", session, block),
+        "faults": _derived(seed, "faults", session, block),
+    }
+
+
+def _derived(*parts: int | str) -> int:
+    text = "/".join(str(part) for part in parts)
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def _ns(seconds: float) -> int:
+    return round(seconds * _NS)
+
+
+def _scheme(urls: Sequence[str]) -> str:
+    if not urls:
+        raise InputError("there is no URL to ask")
+    schemes = {url.partition(":")[0] for url in urls}
+    scheme = sorted(schemes)[0]
+    if len(schemes) > 1:
+        raise InputError(f"the URLs of one system differ in their scheme: {', '.join(schemes)}")
+    if scheme not in SCHEMES:
+        listed = ", ".join(f"{name}:" for name in SCHEMES)
+        what = f"a driver for {scheme}: {LATER}, which speaks {listed}"
+        raise InputError(what, nearest=nearest(scheme, SCHEMES))
+    return scheme
+
+
+def _driver(case: Case, scheme: str, urls: Sequence[str]) -> dict[str, Any]:
+    if scheme == "http":
+        return {"kind": "http", "targets": [_target(url) for url in urls]}
+    if len(urls) != 1:
+        raise InputError("sqlite: takes one database", key=f"systems.{case.system_name}.at")
+    path = urls[0].removeprefix("sqlite:").removeprefix("//")
+    settings = case.system.settings
+    pragmas = {name: str(value) for name, value in settings.items() if value is not None}
+    return {"kind": "sqlite", "path": path, "pragmas": pragmas}
+
+
+def _target(url: str) -> str:
+    parts = urlsplit(url)
+    try:
+        port = parts.port or 80
+    except ValueError:
+        raise InputError(f"{url!r} has no port between 1 and 65535") from None
+    if not parts.hostname:
+        raise InputError(f"{url!r} names no host")
+    if "@" in parts.netloc:
+        raise InputError("a user in an http: URL is not sent; use a header `Authorization`")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"http://{host}:{port}"
+
+
+def _built_in(case: Case, scheme: str) -> tuple[BuiltIn, Workload] | None:
+    """The built-in workload of a case, and what it is given with units read."""
+    name = case.workload.name
+    if name is None:
+        return None
+    if name not in BUILT_IN:
+        raise InputError(
+            f"no workload {name!r}", key="workload.name", nearest=nearest(name, BUILT_IN)
+        )
+    built_in = BUILT_IN[name]
+    if scheme not in built_in.schemes:
+        listed = ", ".join(f"{other}:" for other in built_in.schemes)
+        what = f"{name} asks {listed} in this version; {case.system_name} is {scheme}:"
+        raise InputError(what, key="workload.name")
+    options = built_in.keys.options.read(from_plain(case.workload.options), "workload.options")
+    data = built_in.keys.data.read(from_plain(case.workload.data), "workload.data")
+    return built_in, Workload(name=name, options=options, data=data)
+
+
+def _asked(case: Case, scheme: str, urls: Sequence[str]) -> Asked:
+    found = _built_in(case, scheme)
+    if found is None:
+        return Asked(case.workload.mix, case.workload.values)
+    built_in, workload = found
+    return built_in.ask(workload, urls)
+
+
+def _workload(asked: Asked, scheme: str, folder: Path) -> dict[str, Any]:
+    return {
+        "values": asked.values,
+        "transactions": [
+            _transaction(transaction, scheme, folder) for transaction in asked.transactions
+        ],
+    }
+
+
+def _transaction(transaction: Transaction, scheme: str, folder: Path) -> dict[str, Any]:
+    key = join("workload.mix", transaction.name)
+    return {
+        "name": transaction.name,
+        "weight": transaction.weight,
+        "operations": [
+            _operation(operation, scheme, folder, key) for operation in transaction.operations
+        ],
+    }
+
+
+def _operation(operation: Operation, scheme: str, folder: Path, key: str) -> dict[str, Any]:
+    if (operation.sql is not None) != (scheme == "sqlite"):
+        spoken = "sql:" if scheme == "sqlite" else "get:, post: and their like"
+        raise InputError(
+            f"{operation.name!r} is not for {scheme}:, which is asked {spoken}", key=key
+        )
+    request: dict[str, Any]
+    if operation.sql is not None:
+        request = {"sql": operation.sql}
+    else:
+        request = {
+            "http": {
+                "method": operation.method,
+                "path": operation.path,
+                "headers": [list(header) for header in operation.headers],
+                "body": _body(operation.body, folder, key),
+            }
+        }
+    return {
+        "name": operation.name,
+        "request": request,
+        "expect": _expect(operation.expect),
+        "for_each": operation.for_each,
+    }
+
+
+def _body(body: str | None, folder: Path, key: str) -> str | None:
+    if body is None or not body.startswith("@"):
+        return body
+    path = folder / body[1:]
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not a text in UTF-8", key=join(key, "body")) from None
+    except OSError as error:
+        what = f"cannot read {path}: {error.strerror or error}"
+        raise InputError(what, key=join(key, "body")) from None
+
+
+def _expect(expect: Expect) -> dict[str, Any]:
+    return {
+        "status": None if expect.status is None else list(expect.status),
+        "body": expect.body,
+        "contains": expect.contains,
+        "headers": [list(header) for header in expect.headers.items()],
+        "rows": expect.rows,
+        "first": expect.first,
+    }
+
+
+def _schedule(load: Load) -> dict[str, Any]:
+    if not load.is_open:
+        think = {"constant_ns": _ns(load.think)} if load.think else "none"
+        return {"closed": {"clients": load.clients, "think": think}}
+    return {
+        "open": {
+            "arrivals": load.arrivals,
+            "connections": load.connections,
+            "shape": [
+                {"from_per_second": begin, "to_per_second": end, "length_ns": _ns(length_s)}
+                for begin, end, length_s in segments(load)
+            ],
+        }
+    }
+
+
+def segments(load: Load) -> Iterable[tuple[float, float, float]]:
+    """An open load's rate as straight lines: rate at the beginning, at the end, length in seconds.
+
+    Raises:
+        InputError: when the shape ends in a step for which no time is left.
+    """
+    assert load.rate is not None
+    rate, used, stepped = load.rate, 0.0, False
+    for part in load.shape:
+        if part.step is not None:
+            rate, stepped = part.step, True
+            continue
+        length_s = part.over if part.to is not None else part.hold
+        assert length_s is not None
+        end = rate if part.to is None else part.to
+        yield rate, end, length_s
+        rate, used, stepped = end, used + length_s, False
+    left = (load.duration or 1.0) - used
+    if left > 1e-9:
+        yield rate, rate, left
+    elif stepped:
+        raise InputError("ends in a step for which no time is left", key="load.shape")
+
+
+def _stop(load: Load) -> dict[str, int]:
+    if load.per_client is not None:
+        return {"per_client": load.per_client}
+    if load.transactions is not None:
+        return {"transactions": load.transactions}
+    assert load.duration is not None
+    return {"duration_ns": _ns(load.duration)}

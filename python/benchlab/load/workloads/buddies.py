@@ -1,0 +1,108 @@
+"""Logins that read a user and then the user's buddies: one multiget, or many gets?
+
+A login reads a user and then each of 10 to 100 distinct buddies, 55 on average: `fetch: each` by a
+query of its own, `together` by one query for all, `lazy` not at all. The login is the transaction.
+A name is text that follows from its id, so a name that comes back alone is compared with what it
+must be; of a query for all, the number of rows is. Absent: friendships are not stored, since which
+users are buddies does not change what reading them costs.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from benchlab.load.workloads.asked import Asked, BuiltIn, Loading
+from benchlab.model.experiment import Expect, Operation, Transaction, Workload
+from benchlab.model.grammar import Choice, Count, Record
+from benchlab.model.sections import WorkloadKeys
+
+USERS = 100_000
+FEWEST, MOST = 10, 100
+NAME_CHARACTERS = 32
+_ROWS_AT_ONCE = 100
+
+
+def _users(workload: Workload) -> int:
+    return int(workload.data.get("users", USERS))
+
+
+def _name_of(value: str) -> dict[str, Any]:
+    return {"text": {"length": NAME_CHARACTERS, "key": value}}
+
+
+def ask(workload: Workload, _urls: Sequence[str]) -> Asked:
+    """The login, its buddies fetched as the option says."""
+    users = _users(workload)
+    values: dict[str, Any] = {
+        "user": {"uniform": {"low": 1, "high": users}},
+        "user_name": _name_of("user"),
+    }
+    operations = [
+        Operation(
+            name="user",
+            sql="SELECT name FROM users WHERE id = ${user}",
+            expect=Expect(rows="1", first="${user_name}"),
+        )
+    ]
+    fetch = workload.options.get("fetch", "each")
+    if fetch != "lazy":
+        values["buddies"] = {
+            "list": {
+                "low": 1,
+                "high": users,
+                "length": {"low": FEWEST, "high": MOST},
+                "distinct": True,
+            }
+        }
+    if fetch == "each":
+        values["buddy_name"] = _name_of("buddies")
+        operations.append(
+            Operation(
+                name="buddy",
+                sql="SELECT name FROM users WHERE id = ${buddies}",
+                expect=Expect(rows="1", first="${buddy_name}"),
+                for_each="buddies",
+            )
+        )
+    elif fetch == "together":
+        operations.append(
+            Operation(
+                name="buddies",
+                sql="SELECT id, name FROM users WHERE id IN (${buddies})",
+                expect=Expect(rows="${buddies}"),
+            )
+        )
+    return Asked((Transaction(name="login", operations=tuple(operations)),), values)
+
+
+def load(workload: Workload) -> Loading:
+    """The table of users, filled by statements of a hundred rows."""
+    users = _users(workload)
+    values: dict[str, Any] = {}
+    rows = []
+    for row in range(1, _ROWS_AT_ONCE + 1):
+        values[f"id{row}"] = {"sequence": {"start": row, "step": _ROWS_AT_ONCE}}
+        values[f"name{row}"] = _name_of(f"id{row}")
+        rows.append(f"(${{id{row}}}, ${{name{row}}})")
+    create = "CREATE TABLE IF NOT EXISTS users (id INTEGER PRIMARY KEY, name TEXT NOT NULL)"
+    # The last statement may reach beyond the last user; what lies there is not inserted.
+    insert = (
+        "INSERT INTO users (id, name) SELECT column1, column2 "
+        f"FROM (VALUES {', '.join(rows)}) WHERE column1 <= {users}"
+    )
+    filling = Transaction(
+        name="load",
+        operations=(Operation(name="schema", sql=create), Operation(name="rows", sql=insert)),
+    )
+    return Loading(Asked((filling,), values), -(-users // _ROWS_AT_ONCE))
+
+
+BUDDIES = BuiltIn(
+    summary="a login reads a user and 10 to 100 buddies: each, together or lazily",
+    keys=WorkloadKeys(
+        options=Record({"fetch": Choice(("each", "together", "lazy"))}),
+        data=Record({"users": Count(low=MOST, high=100_000_000)}),
+    ),
+    schemes=("sqlite",),
+    ask=ask,
+    load=load,
+)

@@ -1,0 +1,55 @@
+"""Passwords stay out of files: they are found here, masked, or fetched from the environment."""
+
+import re
+from collections.abc import Mapping
+
+from benchlab.model.errors import InputError
+from benchlab.model.tree import Node, fail, join
+
+_URL = re.compile(r"(\b[\w+.-]+://[^/?#\s:@]*:)([^/?#\s]+)(@)")
+_KEY = re.compile(r"(.*[_.-]|)(password|passwd|pwd)|rediscli_auth|requirepass|masterauth", re.I)
+_ENV = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+_SWITCHES = {"on", "off", "true", "false", "0", "1", ""}
+
+
+def refuse(node: Node, key: str = "") -> None:
+    """Refuse a literal password anywhere in a file; `${env:NAME}` is none.
+
+    Raises:
+        InputError: that says how to write it.
+    """
+    for name, child in node.entries.items():
+        below = join(key, name)
+        if child.is_scalar and _KEY.fullmatch(name) and child.value is not None:
+            text = _ENV.sub("", child.text)
+            if text.lower() not in _SWITCHES:
+                fail(child, below, "a password does not belong in a file; write ${env:NAME}")
+        refuse(child, below)
+    for index, child in enumerate(node.items):
+        refuse(child, f"{key}[{index}]")
+    if isinstance(node.value, str):
+        for match in _URL.finditer(node.value):
+            if _ENV.sub("", match[2]) != "":
+                what = "a password does not belong in a URL in a file; write ${env:NAME} for it"
+                fail(node, key, what)
+
+
+def mask(text: str) -> str:
+    """A text that may be kept: `***` for the password of each URL and for `Authorization:`."""
+    text = _URL.sub(r"\1***\3", text)
+    return re.sub(r"(?i)((?:proxy-)?authorization\s*[:=]\s*).+", r"\1***", text)
+
+
+def resolve(text: str, environment: Mapping[str, str]) -> str:
+    """A text with each `${env:NAME}` filled in.
+
+    Raises:
+        InputError: when a variable is not set.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        if match[1] not in environment:
+            raise InputError(f"the environment variable {match[1]} is not set")
+        return environment[match[1]]
+
+    return _ENV.sub(value, text)

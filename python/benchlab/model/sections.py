@@ -1,0 +1,378 @@
+"""The sections of an experiment file as tables of forms: systems, workload, load and the rest.
+
+What a key is called, what may stand there and what it means when absent is said here, once; reader,
+messages and JSON Schema follow. What varies, and over which cases, is `design`'s.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from benchlab.model import expressions, mixes
+from benchlab.model.errors import InputError
+from benchlab.model.experiment import Command, Expression, Load, Ready, Shape, System, Workload
+from benchlab.model.grammar import (
+    LATER,
+    Anything,
+    Choice,
+    Count,
+    Form,
+    ListOf,
+    MapOf,
+    Quantity,
+    Reading,
+    Record,
+    Schema,
+    Text,
+    one_of,
+)
+from benchlab.model.tree import Node, fail, from_plain, join, nearest
+
+CLIENTS = 16
+CONNECTIONS = 64
+DURATION_S = 5.0
+SMALLEST_EFFECT = 0.03
+SESSIONS_COMPARED = 8
+SESSIONS_EXPLORED = 3
+BLOCKS = 2
+
+KINDS: Mapping[str, frozenset[str]] = {
+    "sqlite": frozenset({"settings"}),
+    "command": frozenset({"start", "url", "ready", "stop", "files", "environment"}),
+}
+"""Kinds of system the lab can start, and the keys each takes beside those of every system."""
+_EVERY_KIND = {"kind", "placement", "before_session", "before_trial", "needs", "install"}
+_RUNNING = _EVERY_KIND | {"at", "restart"}
+
+
+@dataclass(frozen=True)
+class WorkloadKeys:
+    """What a built-in workload takes."""
+
+    options: Record
+    data: Record
+
+
+@dataclass(frozen=True)
+class Known:
+    """What higher rooms offer, so that a file can be judged by it."""
+
+    kinds: Mapping[str, frozenset[str]] = field(default_factory=lambda: KINDS)
+    workloads: Mapping[str, WorkloadKeys] | None = None
+    """None: any name and option passes here, and whoever makes the Plan judges them."""
+    schemes: tuple[str, ...] = ("http", "sqlite")
+    """Schemes of the URLs that a driver speaks."""
+    counters: frozenset[str] = frozenset()
+    """The systems' own metrics."""
+
+
+def _command(node: Node, key: str) -> Command:
+    if node.is_scalar:
+        fail(node, key, "is written {command: …}")
+    fields = _COMMAND.read(node, key)
+    return Command.model_validate(fields)
+
+
+_COMMAND = Record(
+    {"command": Text(), "timeout": Quantity("s")}, required=("command",), later=("sql",)
+)
+_RUN = Reading(_command, _COMMAND.schema())
+
+
+def _ready(node: Node, key: str) -> Ready:
+    fields = _READY.read(node, key)
+    one_of(node, key, ("port", "url", "log"))
+    return Ready.model_validate(fields)
+
+
+def _port(node: Node, key: str) -> int | str:
+    if isinstance(node.value, str) and "${" in node.value:
+        return node.value
+    return Count(high=65535).read(node, key)
+
+
+_READY = Record(
+    {
+        "port": Reading(_port, {"type": ["integer", "string"]}),
+        "url": Text(),
+        "log": Text(),
+        "timeout": Quantity("s"),
+    }
+)
+
+
+def _placement(node: Node, key: str) -> str:
+    text = Text(written=True).read(node, key)
+    if text not in ("own", "shared") and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", text):
+        fail(node, key, f"{text!r} is not own, shared, or cores such as 0-1,3")
+    return text
+
+
+SYSTEM_FORMS: dict[str, Form] = {
+    "kind": Text(),
+    "settings": MapOf(Text(written=True)),
+    "files": MapOf(Text()),
+    "environment": MapOf(Text(written=True)),
+    "at": ListOf(Text(), single=True, some=True),
+    "restart": _RUN,
+    "placement": Reading(_placement, {"type": ["string", "integer"]}),
+    "before_session": ListOf(_RUN, single=True),
+    "before_trial": ListOf(_RUN, single=True),
+    "start": Text(),
+    "url": Text(),
+    "ready": Reading(_ready, {**_READY.schema(), "minProperties": 1}),
+    "stop": Text(),
+    "needs": ListOf(Text(), single=True),
+    "install": Text(),
+}
+SYSTEM = Record(
+    SYSTEM_FORMS,
+    later=("metrics_at", "instances", "source", "build", "version", "program"),
+)
+
+
+def read_system(node: Node, name: str, key: str, known: Known) -> System:
+    """One entry of `systems:`; a bare name is a system of that kind.
+
+    Raises:
+        InputError: with the place of what is wrong.
+    """
+    if node.is_scalar and node.value is None:
+        node = Node({}, place=node.place)
+    fields = SYSTEM.read(node, key)
+    for url in fields.get("at", ()):
+        _check_url(node.entries["at"], join(key, "at"), url, known)
+    if "at" in fields:
+        kind = fields.setdefault("kind", urlsplit(fields["at"][0]).scheme)
+        allowed, what = _RUNNING, "a system that is already running"
+    else:
+        kind = fields.setdefault("kind", name)
+        if kind not in known.kinds:
+            at = node.entries.get("kind", node)
+            listed = ", ".join(sorted(known.kinds))
+            what = f"the kind {kind!r} {LATER}; it has {listed}, and `at:` a URL"
+            fail(at, join(key, "kind"), what, nearest(kind, known.kinds))
+        allowed, what = _EVERY_KIND | known.kinds[kind], f"a system of kind {kind}"
+    for other in fields:
+        if other not in allowed and other in node.entries:
+            fail(node.entries[other], join(key, other), f"does not belong to {what}")
+    if kind == "command" and "at" not in fields:
+        for needed in ("start", "url"):
+            if needed not in fields:
+                fail(node, key, f"{needed} is missing")
+        _check_url(node.entries["url"], join(key, "url"), fields["url"], known)
+    return System.model_validate(fields)
+
+
+def _check_url(node: Node, key: str, url: str, known: Known) -> None:
+    scheme, colon, rest = url.partition(":")
+    if not colon or not rest.strip("/"):
+        fail(node, key, f"{url!r} is no URL, such as http://127.0.0.1:8080/")
+    if scheme not in known.schemes:
+        listed = ", ".join(f"{name}:" for name in known.schemes)
+        what = f"a driver for {scheme}: {LATER}, which speaks {listed}"
+        fail(node, key, what, nearest(scheme, known.schemes))
+
+
+_LATER_WORKLOAD = ("script", "scripts")
+WORKLOAD_FORMS: dict[str, Form] = {
+    "name": Text(),
+    "data": Anything({"type": "object"}),
+    "options": Anything({"type": "object"}),
+    "mix": mixes.MIX,
+    "values": mixes.VALUES,
+}
+WORKLOAD = Record(WORKLOAD_FORMS, later=_LATER_WORKLOAD)
+
+
+def read_workload(node: Node, known: Known, key: str = "workload") -> Workload:
+    """The section `workload:`.
+
+    Raises:
+        InputError: with the place of what is wrong.
+    """
+    fields = WORKLOAD.read(node, key)
+    if one_of(node, key, ("name", "mix")) == "mix":
+        for other in ("data", "options"):
+            if other in fields:
+                fail(fields[other], join(key, other), "belongs to a built-in workload, not a mix")
+        mixes.check_mentions(node, key, fields.get("values", {}))
+        return Workload(mix=tuple(fields["mix"].values()), values=fields.get("values", {}))
+    if "values" in fields:
+        fail(node.entries["values"], join(key, "values"), "belongs to a mix")
+    return _built_in(node, fields, known, key)
+
+
+def _built_in(node: Node, fields: dict[str, Any], known: Known, key: str) -> Workload:
+    name = fields["name"]
+    given = {part: fields.get(part, from_plain({}, node.place)) for part in ("options", "data")}
+    if given["data"].value == "existing":
+        fail(given["data"], join(key, "data"), f"existing {LATER}")
+    if "into" in given["data"].entries:
+        fail(given["data"].entries["into"], join(join(key, "data"), "into"), LATER)
+    if known.workloads is None:
+        for part, child in given.items():
+            MapOf(Anything()).read(child, join(key, part))
+        return Workload(name=name, options=given["options"].plain(), data=given["data"].plain())
+    if name not in known.workloads:
+        listed = ", ".join(sorted(known.workloads))
+        near = nearest(name, known.workloads)
+        fail(
+            node.entries["name"],
+            join(key, "name"),
+            f"no workload {name!r}; there is {listed}",
+            near,
+        )
+    keys = known.workloads[name]
+    keys.options.read(given["options"], join(key, "options"))
+    keys.data.read(given["data"], join(key, "data"))
+    return Workload(name=name, options=given["options"].plain(), data=given["data"].plain())
+
+
+_RATE = Quantity("1/s", zero=True, high=1e9)
+_SHAPE = Record(
+    {"to": _RATE, "over": Quantity("s"), "hold": Quantity("s"), "step": _RATE},
+)
+
+
+def _segment(node: Node, key: str) -> Shape:
+    fields = _SHAPE.read(node, key)
+    what = one_of(node, key, ("to", "hold", "step"))
+    if ("over" in fields) != (what == "to"):
+        fail(node, key, "a ramp is written {to: 5000/s, over: 10s}")
+    return Shape.model_validate(fields)
+
+
+def _transactions(node: Node, key: str) -> dict[str, int]:
+    match = re.fullmatch(r"\s*([\d_]+)\s+per\s+client\s*", node.text) if node.is_scalar else None
+    if match is None:
+        if isinstance(node.value, str):
+            fail(node, key, f"{node.text!r} is not of the form 60000 or 600 per client")
+        return {"transactions": Count().read(node, key)}
+    per_client = Count().read(Node(int(match[1]), match[1], node.place), key)
+    return {"per_client": per_client}
+
+
+LOAD = Record(
+    {
+        "clients": Count(high=1_000_000),
+        "rate": Quantity("1/s", high=1e9),
+        "arrivals": Choice(("poisson", "constant")),
+        "connections": Count(high=1_000_000),
+        "shape": ListOf(Reading(_segment, {**_SHAPE.schema(), "minProperties": 1}), some=True),
+        "duration": Quantity("s", high=7 * 86400),
+        "transactions": Reading(_transactions, {"type": ["integer", "string"]}),
+        "warmup": Quantity("s", zero=True, high=86400),
+        "timeout": Quantity("s", high=3600),
+        "think": Quantity("s", zero=True, high=3600),
+        "connection": Choice(("kept", "new")),
+    }
+)
+_OPEN_ALONE = ("arrivals", "connections", "shape")
+
+
+def read_load(node: Node, key: str = "load") -> Load:
+    """The section `load:`, with what it leaves out filled in.
+
+    Raises:
+        InputError: with the place of what is wrong.
+    """
+    fields = LOAD.read(node, key)
+
+    def refuse(name: str, what: str) -> None:
+        if name in fields:
+            fail(node.entries[name], join(key, name), what)
+
+    if "rate" in fields:
+        refuse("clients", "clients (a closed load) and rate (an open one) exclude each other")
+        refuse("think", "belongs to a closed load (clients), not to a rate")
+        fields.setdefault("connections", CONNECTIONS)
+    else:
+        for name in _OPEN_ALONE:
+            refuse(name, "belongs to an open load, which needs rate:")
+        fields.setdefault("clients", CLIENTS)
+    fields |= fields.pop("transactions", {})
+    if "transactions" in fields or "per_client" in fields:
+        at = node.entries["transactions"]
+        if "duration" in fields:
+            what = "transactions and duration exclude each other"
+            fail(at, join(key, "transactions"), what)
+        if "rate" in fields and "per_client" in fields:
+            fail(at, join(key, "transactions"), "an open load has no clients to count them for")
+        if "shape" in fields:
+            refuse("shape", "needs a duration, not a number of transactions")
+    else:
+        shape = sum((part.over or 0) + (part.hold or 0) for part in fields.get("shape", ()))
+        if shape > fields.setdefault("duration", shape or DURATION_S) * (1 + 1e-9):
+            at = node.entries["shape"]
+            fail(at, join(key, "shape"), f"takes {shape:g}s, longer than the duration")
+    return Load.model_validate(fields)
+
+
+ALLOWED: dict[str, Form] = {
+    "steal": Quantity("", zero=True, high=1.0),
+    "head-room": Quantity("", zero=True, high=1.0),
+    "floor": Quantity("", zero=True, high=1.0),
+    "little": Quantity("", zero=True, high=1.0),
+    "errors": Quantity("", zero=True, high=1.0),
+    "lag": Quantity("s", zero=True),
+    "swap": Count(low=0),
+}
+"""Validity rows a file may widen; `errors` is the share above which a case is failing."""
+COMPARE = Record(
+    {
+        "factor": Text(written=True),
+        "baseline": Text(written=True),
+        "metrics": ListOf(Text(), single=True, some=True),
+        "at": MapOf(Text(written=True)),
+        "smallest_effect": Quantity("", high=1.0),
+    },
+    required=("factor",),
+)
+
+
+def read_expression(node: Node, key: str, known: Known) -> Expression:
+    """A threshold of `promises:` or `abort_when:`.
+
+    Raises:
+        InputError: with its place.
+    """
+    try:
+        return expressions.parse(Text().read(node, key), known.counters)
+    except InputError as error:
+        fail(node, key, error.what, error.nearest)
+
+
+def _no_faults(node: Node, key: str) -> None:
+    if node.items or not isinstance(node.value, tuple):
+        fail(node, key, f"{LATER} (an empty list is)")
+
+
+_FACTOR_LEVELS: Schema = {"type": ["array", "object"], "minItems": 1, "minProperties": 1}
+TOP = Record(
+    {
+        "experiment": Text(pattern=r"[A-Za-z0-9][A-Za-z0-9._-]*", example="my-experiment"),
+        "question": Text(),
+        "systems": MapOf(
+            Reading(lambda node, key: node, {"anyOf": [SYSTEM.schema(), {"type": "null"}]}),
+            some=True,
+        ),
+        "workload": Anything(WORKLOAD.schema()),
+        "load": Anything(LOAD.schema()),
+        "factors": Anything({"type": "object", "additionalProperties": _FACTOR_LEVELS}),
+        "skip": ListOf(MapOf(Text(written=True), some=True)),
+        "compare": Anything(COMPARE.schema()),
+        "sessions": Count(high=100),
+        "blocks": Count(high=100),
+        "seed": Count(low=0, high=2**63 - 1),
+        "promises": ListOf(Anything({"type": "string"})),
+        "full": Anything({"type": "object"}),
+        "abort_when": ListOf(Anything({"type": "string"})),
+        "allow": Record(ALLOWED),
+        "faults": Reading(_no_faults, {"type": "array", "maxItems": 0}),
+    },
+    required=("experiment", "systems", "workload"),
+    later=("keep", "sources", "instances", "scripts", "script"),
+)

@@ -1,0 +1,183 @@
+"""A good file is read as it was meant, with what it leaves out filled in."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchlab.load.workloads import known as known_workloads
+from benchlab.model.cases import cases, select
+from benchlab.model.errors import InputError
+from benchlab.model.experiment import Experiment
+from benchlab.model.reading import read_experiment, read_mapping
+from benchlab.model.sections import Known
+
+STUDIES = Path(__file__).resolve().parents[2] / "studies"
+KNOWN = Known(workloads=known_workloads())
+
+EXAMPLE = """\
+experiment: buddies
+question: Is one multiget faster than fetching each buddy on its own?
+systems:
+  sqlite:
+    settings: {cache_size: -2000}
+  staging:
+    kind: sqlite
+    at: sqlite:/srv/app.db
+workload:
+  name: buddies
+  data: {users: 100000}
+  options: {fetch: each}
+load:
+  clients: 16
+  duration: 5s
+factors:
+  workload.options.fetch: [each, together]
+  load.clients: [1, 8, 64]
+  system: [sqlite, staging]
+  config:
+    stock: {}
+    tuned: {systems.sqlite.settings: {journal_mode: wal, synchronous: "off"}}
+skip: [{system: staging, config: tuned}]
+compare:
+  factor: fetch
+  baseline: each
+  metrics: [throughput]
+  at: {clients: 64, system: sqlite, config: stock}
+  smallest_effect: 3%
+sessions: 8
+blocks: 2
+seed: 1
+promises: [latency_p99 < 50ms, errors < 0.1%]
+full: {load.clients: [1, 2, 4, 8, 16, 32, 64, 128]}
+abort_when: [errors > 5%]
+allow: {steal: 5%}
+faults: []
+"""
+
+
+def read(text: str, **more: Any) -> Experiment:
+    return read_experiment(text, file="x.yaml", known=KNOWN, **more)
+
+
+def small(**more: Any) -> dict[str, Any]:
+    return {
+        "experiment": "small",
+        "systems": {"shop": {"at": "http://127.0.0.1:8080/"}},
+        "workload": {"mix": {"page": {"get": "/"}}},
+        **more,
+    }
+
+
+def test_the_whole_example() -> None:
+    experiment = read(EXAMPLE)
+    found = cases(experiment)
+    assert len(found) == 2 * 3 * 2 * 2 - 6
+    assert found[0].name == "fetch=each,clients=1,system=sqlite,config=stock"
+    tuned = next(case for case in found if case.levels["config"] == "tuned")
+    assert tuned.system.settings == {
+        "cache_size": "-2000",
+        "journal_mode": "wal",
+        "synchronous": "off",
+    }
+    assert found[0].system.settings == {"cache_size": "-2000"}
+    assert found[-1].system_name == "staging"
+    assert found[-1].system.at == ("sqlite:/srv/app.db",)
+    assert found[-1].load.clients == 64
+    assert found[-1].workload.options == {"fetch": "together"}
+    assert experiment.compare is not None
+    assert experiment.compare.smallest_effect == pytest.approx(0.03)
+    assert [(p.metric, p.operator, p.limit) for p in experiment.promises] == [
+        ("latency_p99", "<", pytest.approx(0.05)),
+        ("errors", "<", pytest.approx(0.001)),
+    ]
+    assert experiment.allow == {"steal": pytest.approx(0.05)}
+    assert len(cases(read(EXAMPLE, full=True))) == 8 * 6
+
+
+def test_defaults() -> None:
+    experiment = read_mapping(small())
+    load = experiment.load
+    assert (load.clients, load.duration, load.warmup, load.timeout) == (16, 5.0, 1.0, 5.0)
+    assert (experiment.sessions, experiment.blocks, experiment.seed) == (3, 2, 1)
+    assert [case.name for case in cases(experiment)] == ["small"]
+
+
+def test_defaults_of_an_open_load() -> None:
+    experiment = read_mapping(
+        small(load={"rate": "5000/s"}, factors={"load.rate": ["1000/s", "5000/s"]})
+        | {"compare": {"factor": "rate"}}
+    )
+    assert experiment.load.is_open
+    assert (experiment.load.connections, experiment.load.clients) == (64, None)
+    assert experiment.compare is not None
+    assert experiment.compare.metrics == ("latency_p99",)
+    assert experiment.compare.baseline == "1000/s"
+    assert experiment.sessions == 8
+
+
+def test_several_systems_are_a_factor_of_themselves() -> None:
+    data = small(factors={"load.clients": [1, 2]})
+    data["systems"]["other"] = {"at": "http://127.0.0.1:8081/"}
+    names = [case.name for case in cases(read_mapping(data))]
+    assert names == [
+        "system=shop,clients=1",
+        "system=shop,clients=2",
+        "system=other,clients=1",
+        "system=other,clients=2",
+    ]
+
+
+def test_a_level_may_take_a_key_away() -> None:
+    levels = {"closed": {"load.clients": 4}, "open": {"load": {"rate": "50/s", "clients": None}}}
+    data = small(load={"clients": 2}, factors={"load": levels})
+    closed, opened = cases(read_mapping(data))
+    assert (closed.load.clients, closed.load.rate) == (4, None)
+    assert (opened.load.clients, opened.load.rate) == (None, 50.0)
+
+
+def test_ambiguous_last_parts_get_longer() -> None:
+    data = small(factors={"systems.a.settings.size": [1, 2], "systems.b.settings.size": [1, 2]})
+    data["systems"] = {"a": {"kind": "sqlite"}, "b": {"kind": "sqlite"}}
+    data["workload"] = {"mix": {"one": {"sql": "SELECT 1"}}}
+    assert cases(read_mapping(data))[0].name == "system=a,a.settings.size=1,b.settings.size=1"
+
+
+def test_a_factor_with_key_and_values() -> None:
+    pool = {"key": "load.clients", "values": [4, 8]}
+    named = {"key": "load.timeout", "values": {"short": "1s", "long": "10s"}}
+    found = cases(read_mapping(small(factors={"pool": pool, "patience": named})))
+    assert [case.name for case in found][:2] == ["pool=4,patience=short", "pool=4,patience=long"]
+    assert found[1].load.timeout == 10.0
+
+
+def test_the_command_line_sets_keys() -> None:
+    experiment = read(
+        EXAMPLE,
+        overrides={"load.duration": "2s", "workload.data.users": "500", "blocks": "1"},
+        sessions=10,
+    )
+    assert experiment.load.duration == 2.0
+    assert experiment.workload.data == {"users": 500}
+    assert (experiment.blocks, experiment.sessions) == (1, 10)
+    fewer = read(EXAMPLE, overrides={'factors."load.clients"': "[64]"})
+    assert len(cases(fewer)) == 2 * 3
+
+
+def test_choosing_cases() -> None:
+    found = cases(read(EXAMPLE))
+    assert select(found, []) == found
+    assert len(select(found, ["fetch=each"])) == len(found) // 2
+    assert len(select(found, ["clients=1,each", "clients=8,each"])) == 6
+    assert select(found, [found[3].name]) == (found[3],)
+    with pytest.raises(InputError, match=r"--only clients=65: .*did you mean clients=64\?"):
+        select(found, ["clients=65"])
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("study", sorted(path.parent.name for path in STUDIES.glob("*/*.yaml")))
+def test_the_studies_are_read(study: str, full: bool) -> None:
+    path = STUDIES / study / "experiment.yaml"
+    experiment = read_experiment(path.read_text(), file=str(path), full=full, known=KNOWN)
+    assert experiment.name == study
+    assert cases(experiment)
