@@ -1,0 +1,106 @@
+//! Eats bytes with the readers in slices of given sizes and tells what was understood.
+
+use wire::http::{Error, Event, Heads, Kind, RequestEvent, Requests, Responses};
+
+/// A message as it was understood.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Message {
+    /// The status of an answer, 0 for a request.
+    pub status: u16,
+    pub body: Vec<u8>,
+    pub keep: bool,
+}
+
+/// How the bytes ended once the connection closed behind them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Between two messages.
+    Clean,
+    /// In a message that cannot be completed, or at bytes that are none.
+    Broken(Error),
+}
+
+/// Cuts `bytes` into pieces of the lengths in `cuts`, repeated as often as needed.
+fn pieces<'a>(bytes: &'a [u8], cuts: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {
+    let mut rest = bytes;
+    let mut cuts = cuts.iter().copied().cycle();
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (piece, behind) = rest.split_at(cuts.next()?.clamp(1, rest.len()));
+        rest = behind;
+        Some(piece)
+    })
+}
+
+/// Reads answers to requests of one kind.
+pub fn responses(bytes: &[u8], kind: Kind, cuts: &[usize]) -> (Vec<Message>, Ending) {
+    let mut reader = Responses::default();
+    let mut heads = Heads::new();
+    let mut messages = Vec::new();
+    let mut message = Message::default();
+    for mut input in pieces(bytes, cuts) {
+        loop {
+            match reader.next(kind, &mut heads, &mut input) {
+                Ok(Event::More) => break,
+                Ok(Event::Head(head)) => message.status = head.status,
+                Ok(Event::Body(data)) => message.body.extend_from_slice(data),
+                Ok(Event::End { keep }) => {
+                    message.keep = keep;
+                    messages.push(std::mem::take(&mut message));
+                }
+                Err(error) => return (messages, Ending::Broken(error)),
+            }
+        }
+        assert!(input.is_empty(), "a reader that wants more has eaten all it was given");
+    }
+    match reader.closed() {
+        Ok(()) => messages.push(message),
+        Err(Error::ClosedBefore) => {}
+        Err(error) => return (messages, Ending::Broken(error)),
+    }
+    (messages, Ending::Clean)
+}
+
+/// Reads requests; the ending tells nothing of a request that was cut short.
+pub fn requests(bytes: &[u8], cuts: &[usize]) -> (Vec<Message>, Ending) {
+    let mut reader = Requests::default();
+    let mut messages = Vec::new();
+    let mut message = Message::default();
+    for mut input in pieces(bytes, cuts) {
+        loop {
+            match reader.next(&mut input) {
+                Ok(RequestEvent::More) => break,
+                Ok(RequestEvent::Head(_)) => {}
+                Ok(RequestEvent::Body(data)) => message.body.extend_from_slice(data),
+                Ok(RequestEvent::End { keep, .. }) => {
+                    message.keep = keep;
+                    messages.push(std::mem::take(&mut message));
+                }
+                Err(error) => return (messages, Ending::Broken(error)),
+            }
+        }
+        assert!(input.is_empty(), "a reader that wants more has eaten all it was given");
+    }
+    (messages, Ending::Clean)
+}
+
+/// Eats answers and requests in all ways and checks that the cutting makes no difference.
+///
+/// An error may be noticed earlier or later in a cut stream, so only that there is one is compared.
+pub fn any(bytes: &[u8], cuts: &[usize]) {
+    let broken = |ending| matches!(ending, Ending::Broken(_));
+    for kind in [Kind::Other, Kind::Head] {
+        let (whole, ending) = responses(bytes, kind, &[bytes.len()]);
+        for cuts in [&[1], cuts] {
+            let (cut, cut_ending) = responses(bytes, kind, cuts);
+            assert_eq!(cut, whole);
+            assert_eq!(broken(cut_ending), broken(ending));
+        }
+    }
+    let (whole, _) = requests(bytes, &[bytes.len()]);
+    for cuts in [&[1], cuts] {
+        assert_eq!(requests(bytes, cuts).0, whole);
+    }
+}

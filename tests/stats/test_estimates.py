@@ -1,0 +1,77 @@
+"""Estimates over sessions, against closed forms and scipy."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from benchlab.stats.estimates import over_sessions, spread
+
+positive = st.lists(
+    st.floats(min_value=1e-6, max_value=1e6, allow_nan=False), min_size=2, max_size=12
+)
+
+
+def test_geometric_mean_of_a_closed_form() -> None:
+    found = over_sessions([1.0, 10.0, 100.0])
+    # ln 10 apart: the mean is 10, the half width t(2) ln(10)/sqrt(3).
+    half = stats.t.ppf(0.975, 2) * math.log(10) / math.sqrt(3)
+    assert found.estimate == pytest.approx(10)
+    assert found.low == pytest.approx(10 * math.exp(-half))
+    assert found.high == pytest.approx(10 * math.exp(half))
+
+
+@given(positive)
+def test_interval_is_scipy_s_t_interval_of_the_logs(values: list[float]) -> None:
+    found = over_sessions(values)
+    logs = np.log(values)
+    if np.ptp(logs) < 1e-9:
+        assert found.low == pytest.approx(found.high, rel=1e-6)
+        return
+    expected = stats.ttest_1samp(logs, 0).confidence_interval(0.95)
+    assert found.low == pytest.approx(math.exp(expected.low), rel=1e-6)
+    assert found.high == pytest.approx(math.exp(expected.high), rel=1e-6)
+    assert found.estimate == pytest.approx(stats.gmean(values), rel=1e-9)
+
+
+@given(positive, st.floats(min_value=1e-3, max_value=1e3))
+def test_changing_the_unit_changes_nothing_else(values: list[float], unit: float) -> None:
+    plain = over_sessions(values)
+    scaled = over_sessions([value * unit for value in values])
+    assert scaled.estimate == pytest.approx(plain.estimate * unit, rel=1e-9)
+    assert plain.low is not None and scaled.low is not None
+    assert scaled.low == pytest.approx(plain.low * unit, rel=1e-6)
+
+
+def test_a_zero_makes_the_mean_arithmetic() -> None:
+    found = over_sessions([0.0, 0.02, 0.04])
+    expected = stats.ttest_1samp([0.0, 0.02, 0.04], 0).confidence_interval(0.95)
+    assert found.estimate == pytest.approx(0.02)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_one_session_has_no_interval() -> None:
+    found = over_sessions([3.0])
+    assert (found.estimate, found.low, found.high, found.sessions) == (3.0, None, None, 1)
+
+
+@pytest.mark.parametrize("values", [[], [1.0, math.inf], [math.nan]])
+def test_no_estimate_of_nothing_or_of_infinity(values: list[float]) -> None:
+    with pytest.raises(ValueError, match="finite"):
+        over_sessions(values)
+
+
+def test_values_alike_have_no_spread_at_all() -> None:
+    assert spread([0.1] * 7).sd == 0.0
+    assert spread([0.1] * 7).t_p() == 0.0
+    assert spread([0.0] * 7).t_p() == 1.0
+
+
+@given(st.lists(st.floats(min_value=-5, max_value=5), min_size=2, max_size=10))
+def test_t_p_is_scipy_s(values: list[float]) -> None:
+    if np.ptp(values) < 1e-6:
+        return
+    assert spread(values).t_p() == pytest.approx(stats.ttest_1samp(values, 0).pvalue, abs=1e-9)
