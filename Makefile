@@ -60,6 +60,7 @@ fuzz:
 	tests/fuzz
 
 wheel: $(VENV)/installed $(ENGINES)
+	rm -rf python/benchlab/studies && cp -r studies python/benchlab/studies
 	$(BIN)/maturin build --locked --release --out dist
 
 clean:

@@ -1,1 +1,1 @@
-"""The command, one file a subcommand. No arithmetic."""
+"""The command: one file a subcommand, no arithmetic; errors become one line and an exit code."""

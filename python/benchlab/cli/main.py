@@ -1,0 +1,79 @@
+"""The entry point: puts the subcommands together and turns errors into one line and a code."""
+
+import errno
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+import typer
+
+from benchlab import __version__
+from benchlab.cli import doctor, first_minute, listing, plan, remove, report, run, verify
+from benchlab.model.errors import BenchlabError, Exit
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Find out how fast a backend system really is, why, and how sure one may be.",
+)
+app.command("run")(run.run)
+app.command("try")(first_minute.first_minute)
+app.command("plan")(plan.plan)
+app.command("report")(report.report)
+app.command("verify")(verify.verify)
+app.command("list")(listing.listing)
+app.command("remove")(remove.remove)
+app.command("doctor")(doctor.doctor)
+
+
+@app.callback(invoke_without_command=True)
+def top(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Print the version and end."),
+) -> None:
+    """Find out how fast a backend system really is, why, and how sure one may be."""
+    if version:
+        print(f"benchlab {__version__}")
+        raise typer.Exit(Exit.DONE)
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def complain(code: Exit, message: str, as_json: bool) -> Exit:
+    """One line on standard error, or an object on standard output where JSON was asked for."""
+    if as_json:
+        print(json.dumps({"error": message, "exit": int(code)}))
+    else:
+        print(f"benchlab: {message}", file=sys.stderr)
+    return code
+
+
+def outcome(arguments: Sequence[str]) -> int:
+    """Run the command line and return its exit code."""
+    as_json = "--json" in arguments
+    try:
+        code = app(args=list(arguments), standalone_mode=False, prog_name="benchlab")
+    except BenchlabError as error:
+        return complain(error.exit, str(error), as_json)
+    except click.UsageError as error:
+        return complain(Exit.BAD_INPUT, f"{error.format_message()} (see benchlab --help)", as_json)
+    except (click.Abort, KeyboardInterrupt):
+        return complain(Exit.INTERRUPTED, "interrupted", as_json)
+    except BrokenPipeError:
+        # The reader has gone, which is its right; what is left in the buffer has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.DONE
+    except OSError as error:
+        hint = "; free some space, then resume" if error.errno == errno.ENOSPC else ""
+        return complain(Exit.NOTHING_MEASURED, f"{error}{hint}", as_json)
+    return int(code) if isinstance(code, int) else Exit.DONE
+
+
+def main() -> NoReturn:
+    """The console script."""
+    sys.exit(outcome(sys.argv[1:]))

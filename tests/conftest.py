@@ -1,0 +1,32 @@
+"""What all tests share: real servers, skipped loudly for a user and required in CI."""
+
+import shutil
+from collections.abc import Callable
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--servers=required` makes a missing server a failure."""
+    parser.addoption(
+        "--servers",
+        choices=("optional", "required"),
+        default="optional",
+        help="whether a test fails or is skipped where a real server is not installed",
+    )
+
+
+@pytest.fixture
+def program(request: pytest.FixtureRequest) -> Callable[[str], str]:
+    """A function from a program's name to its path; skips or fails the test without it."""
+
+    def find(name: str) -> str:
+        path = shutil.which(name)
+        if path:
+            return path
+        message = f"{name} is not installed: run `make servers`"
+        if request.config.getoption("--servers") == "required":
+            pytest.fail(message)
+        pytest.skip(message)
+
+    return find
