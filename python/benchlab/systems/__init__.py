@@ -1,1 +1,6 @@
 """Recipes that bring one server software to a known state and take it away. Knows no load."""
+
+from benchlab.systems.protocol import Instance, Kind, Place
+from benchlab.systems.registry import KINDS, kind_of
+
+__all__ = ["KINDS", "Instance", "Kind", "Place", "kind_of"]

@@ -1,0 +1,266 @@
+"""Probes: what processes and the host spent and held during a trial, ten times a second.
+
+Each sample is stamped before and after with CLOCK_MONOTONIC, so that it stands on the same clock as
+the Measurement. Counters are read from /proc directly through files that stay open; what costs more
+(tree membership, context switches of every thread, clock frequency) is read once a second and at
+both ends. Absent: what the figures mean.
+"""
+
+# Plain paths and descriptors cost half of what pathlib does, ten times a second.
+# ruff: noqa: PTH208
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+import polars
+
+from benchlab.host import watchdog
+
+PERIOD_S = 0.1
+SLOW_EVERY = 10
+_TICK = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_FREQUENCY = "/sys/devices/system/cpu/cpu{core}/cpufreq/scaling_cur_freq"
+
+COLUMNS: Mapping[str, type[polars.DataType]] = {
+    "before_ns": polars.Int64,
+    "after_ns": polars.Int64,
+    "source": polars.String,
+    "member": polars.String,
+    "counter": polars.String,
+    "kind": polars.String,
+    "unit": polars.String,
+    "value": polars.Float64,
+}
+"""Of the frame that `Probes.stop` returns."""
+
+CHUNK_ROWS = 50_000
+UNITS = {"_s": "s", "_bytes": "B", "_hz": "Hz", "_ns": "ns"}
+GAUGES = {"resident_bytes", "threads", "processes", "frequency_hz", "wall_minus_monotonic_ns"}
+
+Figures = dict[tuple[str, str], float]
+"""What was seen: (member, counter) to value."""
+
+
+@cache
+def _kind(counter: str) -> tuple[str, str]:
+    unit = next((unit for ending, unit in UNITS.items() if counter.endswith(ending)), "")
+    return ("gauge" if counter in GAUGES else "counter"), unit
+
+
+class _Files:
+    """Files of /proc that stay open; one that vanishes reads as None."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, int] = {}
+
+    def read(self, path: str) -> bytes | None:
+        number = self._open.get(path)
+        try:
+            if number is None:
+                number = self._open[path] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            return os.pread(number, 1 << 16, 0)
+        except OSError:
+            self.forget(path)
+            return None
+
+    def forget(self, path: str) -> None:
+        number = self._open.pop(path, None)
+        if number is not None:
+            os.close(number)
+
+    def close(self) -> None:
+        for number in self._open.values():
+            os.close(number)
+        self._open.clear()
+
+
+@dataclass(frozen=True)
+class Root:
+    """Where a tree of processes begins.
+
+    A keeper (`Process.keeper`) counts for what its children have spent, not for itself.
+    """
+
+    pid: int
+    is_keeper: bool = False
+
+
+@dataclass
+class _Tree:
+    """A process and all below it, summed.
+
+    CPU time and I/O of children that have ended are in their parents' counters, so the sums go on.
+    A sum never falls: what a vanished process had counted by itself alone is kept.
+    """
+
+    root: Root
+    pids: list[int] = field(default_factory=list)
+    switches: tuple[float, float] = (0.0, 0.0)
+    highest: dict[str, float] = field(default_factory=dict)
+
+    def sample(self, files: _Files, slow: bool) -> Figures:
+        if slow:
+            fresh = [self.root.pid, *watchdog.descendants(self.root.pid)]
+            for gone in set(self.pids) - set(fresh):
+                for name in ("stat", "io"):
+                    files.forget(f"/proc/{gone}/{name}")
+            self.pids = fresh
+            self.switches = self._count_switches(files)
+        user = system = resident = threads = processes = read = written = 0.0
+        for pid in self.pids:
+            stat = files.read(f"/proc/{pid}/stat")
+            if stat is None:
+                continue
+            # Fields from the state on, after the name in brackets, which may hold blanks.
+            values = stat.rpartition(b")")[2].split()
+            user += int(values[13])
+            system += int(values[14])
+            if self.root.is_keeper and pid == self.root.pid:
+                continue
+            user += int(values[11])
+            system += int(values[12])
+            if values[0] in b"ZX":
+                continue
+            threads += int(values[17])
+            resident += int(values[21])
+            processes += 1
+            io = files.read(f"/proc/{pid}/io")
+            if io:
+                lines = io.split()
+                read += int(lines[9])
+                written += int(lines[11])
+        sums = {
+            "cpu_user_s": user / _TICK,
+            "cpu_system_s": system / _TICK,
+            "read_bytes": read,
+            "written_bytes": written,
+            "voluntary_switches": self.switches[0],
+            "involuntary_switches": self.switches[1],
+        }
+        for name, value in sums.items():
+            sums[name] = self.highest[name] = max(value, self.highest.get(name, 0.0))
+        sums |= {"resident_bytes": resident * _PAGE, "threads": threads, "processes": processes}
+        return {("", name): value for name, value in sums.items()}
+
+    def _count_switches(self, files: _Files) -> tuple[float, float]:
+        voluntary = involuntary = 0
+        for pid in self.pids:
+            with contextlib.suppress(OSError):
+                for task in os.listdir(f"/proc/{pid}/task"):
+                    path = f"/proc/{pid}/task/{task}/status"
+                    text = files.read(path)
+                    files.forget(path)
+                    if text:
+                        last = text.rsplit(b"\n", 3)
+                        voluntary += int(last[1].split()[1])
+                        involuntary += int(last[2].split()[1])
+        return float(voluntary), float(involuntary)
+
+
+def _host(files: _Files, slow: bool) -> Figures:
+    found: Figures = {}
+    for line in (files.read("/proc/stat") or b"").splitlines():
+        if not line.startswith(b"cpu"):
+            break
+        name, *ticks = line.split()
+        if name != b"cpu":
+            user, nice, system, idle, wait, irq, soft, steal = (int(tick) for tick in ticks[:8])
+            core = name[3:].decode()
+            found[core, "busy_s"] = (user + nice + system + irq + soft) / _TICK
+            found[core, "idle_s"] = (idle + wait) / _TICK
+            found[core, "steal_s"] = steal / _TICK
+            if slow and (khz := files.read(_FREQUENCY.format(core=core))):
+                found[core, "frequency_hz"] = float(khz) * 1e3
+    for what in ("cpu", "io", "memory"):
+        if text := files.read(f"/proc/pressure/{what}"):
+            total = text.partition(b"total=")[2].split()[0]
+            found["", f"{what}_pressure_s"] = int(total) / 1e6
+    text = files.read("/proc/vmstat") or b""
+    for counter, key in (("swap_in_pages", b"\npswpin "), ("swap_out_pages", b"\npswpout ")):
+        if key in text:
+            found["", counter] = float(text.partition(key)[2].split(maxsplit=1)[0])
+    found["", "wall_minus_monotonic_ns"] = float(time.time_ns() - time.monotonic_ns())
+    return found
+
+
+class Probes:
+    """A thread that samples until it is stopped.
+
+    `trees` maps a source (`system`, `agent`) to the root of its processes. The host is sampled
+    always.
+    """
+
+    def __init__(self, trees: Mapping[str, Root]) -> None:
+        self._trees = {source: _Tree(root) for source, root in trees.items()}
+        self._files = _Files()
+        self._columns: dict[str, list[object]] = {name: [] for name in COLUMNS}
+        self._chunks: list[polars.DataFrame] = []
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="probes", daemon=True)
+        self.samples = 0
+        self.cpu_s = 0.0
+        """CPU time the sampling itself has cost."""
+
+    def start(self) -> None:
+        """Takes the first sample and goes on in a thread."""
+        self._sample(slow=True)
+        self._thread.start()
+
+    def watch(self, source: str, root: Root) -> None:
+        """Samples one more tree from now on."""
+        with self._lock:
+            self._trees[source] = _Tree(root)
+
+    def stop(self) -> polars.DataFrame:
+        """Takes the last sample and returns all of them, long and tidy."""
+        self._stop.set()
+        self._thread.join()
+        self._sample(slow=True)
+        self._files.close()
+        self._pack()
+        return polars.concat(self._chunks)
+
+    def _run(self) -> None:
+        due = time.monotonic()
+        turn = 0
+        while True:
+            due += PERIOD_S
+            if self._stop.wait(max(0.0, due - time.monotonic())):
+                break
+            # One late by more than a period starts the beat anew rather than hurry after it.
+            due = max(due, time.monotonic() - PERIOD_S)
+            turn += 1
+            self._sample(slow=turn % SLOW_EVERY == 0)
+
+    def _sample(self, slow: bool) -> None:
+        began = time.thread_time()
+        with self._lock:
+            trees = dict(self._trees)
+        before = time.monotonic_ns()
+        self._keep("host", before, _host(self._files, slow))
+        for source, tree in trees.items():
+            before = time.monotonic_ns()
+            self._keep(source, before, tree.sample(self._files, slow or not tree.pids))
+        self.samples += 1
+        if len(self._columns["value"]) > CHUNK_ROWS:
+            self._pack()
+        self.cpu_s += time.thread_time() - began
+
+    def _keep(self, source: str, before_ns: int, figures: Figures) -> None:
+        after_ns = time.monotonic_ns()
+        for (member, counter), value in figures.items():
+            kind, unit = _kind(counter)
+            row = (before_ns, after_ns, source, member, counter, kind, unit, value)
+            for column, cell in zip(self._columns.values(), row, strict=True):
+                column.append(cell)
+
+    def _pack(self) -> None:
+        self._chunks.append(polars.DataFrame(self._columns, schema=COLUMNS))
+        self._columns = {name: [] for name in COLUMNS}

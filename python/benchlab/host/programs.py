@@ -1,0 +1,102 @@
+"""Programs: whether they are on the machine, in which version, and which package brings them.
+
+Absent: starting them.
+"""
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+VERSION_S = 5.0
+_NUMBER = re.compile(r"\d+(?:\.\d+)+\S*")
+_DASHED = {"java": "-version", "javac": "-version", "nginx": "-v", "apache2": "-v"}
+
+PACKAGES: dict[str, str] = {
+    "curl": "curl",
+    "docker": "docker.io",
+    "go": "golang-go",
+    "gunicorn": "gunicorn",
+    "haproxy": "haproxy",
+    "java": "default-jdk-headless",
+    "javac": "default-jdk-headless",
+    "mariadbd": "mariadb-server",
+    "memcached": "memcached",
+    "nginx": "nginx-light",
+    "node": "nodejs",
+    "npm": "npm",
+    "postgres": "postgresql",
+    "psql": "postgresql-client",
+    "python3": "python3",
+    "redis-server": "redis-server",
+    "slapd": "slapd",
+    "sqlite3": "sqlite3",
+}
+"""Program to the Debian package that brings it."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """Something a system needs: a program, or `python3:tornado`, a module of an interpreter."""
+
+    name: str
+    path: str | None
+    version: str | None
+    package: str | None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it can be used."""
+        return self.path is not None
+
+
+@cache
+def look(need: str) -> Program:
+    """Looks for what a system needs."""
+    name, _, module = need.partition(":")
+    path = shutil.which(name)
+    if not module:
+        return Program(need, path, version(path) if path else None, PACKAGES.get(Path(name).name))
+    code = (
+        "import importlib.metadata as m, importlib.util as u, sys\n"
+        f"u.find_spec({module!r}) or sys.exit(1)\n"
+        f"print(m.version({module!r}))"
+    )
+    out = _run([path, "-c", code]) if path else None
+    found = path if out is not None else None
+    return Program(need, found, (out or "").strip() or None, f"python3-{module}")
+
+
+def version(path: str) -> str | None:
+    """The version a program tells of itself; None when it tells none."""
+    flag = _DASHED.get(Path(path).name, "--version")
+    found = _NUMBER.search(_run([path, flag], errors=True) or "")
+    return found[0].rstrip(",;)") if found else None
+
+
+def how_to_get(program: Program, install: str | None = None) -> str:
+    """What to type to have it; `install` is what the experiment file says."""
+    if install:
+        return install
+    if program.package:
+        return f"apt-get install {program.package}"
+    return f"install {program.name} and put it on the PATH"
+
+
+def _run(argv: list[str], errors: bool = False) -> str | None:
+    try:
+        done = subprocess.run(
+            argv,
+            capture_output=True,
+            text=True,
+            timeout=VERSION_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+        return None
+    if done.returncode and not errors:
+        return None
+    return done.stdout + (done.stderr if errors else "")

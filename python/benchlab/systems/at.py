@@ -1,0 +1,102 @@
+"""A system that is already running: reached, and never started or stopped.
+
+A session begins with its `restart:` command where it has one, otherwise with new connections after
+a pause of random length. Absent: any change to it but that.
+"""
+
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+from benchlab.host import ports
+from benchlab.host.probes import Root
+from benchlab.model.errors import HostError
+from benchlab.model.experiment import Command, System
+from benchlab.systems import reach
+from benchlab.systems.command import POLL_S, READY_S, fill, run_command
+from benchlab.systems.protocol import Place
+
+PAUSE_S = (0.2, 2.0)
+"""Least and greatest pause before a session on a system that is not restarted."""
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class Reached:
+    """A system somebody else started."""
+
+    in_process = False
+    is_pinned = False
+
+    def __init__(self, name: str, urls: tuple[str, ...], place: Place) -> None:
+        self.name, self.urls, self._place = name, urls, place
+        local = [port for host, port in map(reach.address, urls) if host in LOOPBACK]
+        pid = ports.holder(local[0]) if local else None
+        self.root = Root(pid) if pid else None
+
+    def died(self) -> str | None:
+        """Told only where its process is known."""
+        if self.root is None or Path(f"/proc/{self.root.pid}").exists():
+            return None
+        return f"its process {self.root.pid} is gone"
+
+    def keep(self, snapshot: Path) -> bool:
+        """Its data are not ours to copy."""
+        return False
+
+    def restore(self, snapshot: Path) -> None:
+        """Its data are not ours to replace."""
+        raise HostError(f"{self.name} is already running: its data are left alone")
+
+    def run(self, command: Command) -> None:
+        """Runs a command beside it."""
+        run_command(self._place.leash, fill(command.command, {}), command.timeout, self._folder())
+
+    def stop(self, grace_s: float) -> None:
+        """Leaves it running."""
+
+    def log_tail(self) -> str:
+        """Its log is not known."""
+        return ""
+
+    def _folder(self) -> Path:
+        self._place.folder.mkdir(parents=True, exist_ok=True)
+        return self._place.folder
+
+
+def missing(system: System) -> str | None:
+    """Nothing: it is there or it is not, which `start` tells."""
+    return None
+
+
+def start(name: str, system: System, place: Place) -> Reached:
+    """Restarts it by its own command, or pauses; then sees that every address answers.
+
+    Raises HostError when one does not.
+    """
+    urls = tuple(fill(url, {}) for url in system.at)
+    deadline = time.monotonic()
+    if system.restart is not None:
+        Reached(name, (), place).run(system.restart)
+        deadline += system.ready.timeout if system.ready else READY_S
+    else:
+        place.pause(random.Random(place.seed).uniform(*PAUSE_S))
+    for url in urls:
+        _await(name, url, deadline)
+    return Reached(name, urls, place)
+
+
+def describe(system: System) -> dict[str, Any]:
+    """Where it is, and that it was not started here."""
+    return {"at": list(system.at), "restart": system.restart and system.restart.command}
+
+
+def _await(name: str, url: str, deadline: float) -> None:
+    while True:
+        try:
+            reach.answers(url)
+            return
+        except reach.NotReadyError as error:
+            if time.monotonic() >= deadline:
+                raise HostError(f"{name} cannot be measured: {error}") from error
+        time.sleep(POLL_S)

@@ -1,0 +1,258 @@
+"""Any server that a command line starts.
+
+The command, its files and its environment may mention `${port}` (a free port), `${dir}` (a folder
+of its own) and `${env:NAME}`; anything else in `${}` is left as it stands, since configuration
+files have their own. No shell is involved unless the command says `sh -c`. Absent: what the server
+speaks, but for seeing that it answers.
+"""
+
+import os
+import re
+import shlex
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchlab.host import ports, programs
+from benchlab.host.probes import Root
+from benchlab.host.processes import Leash, Process, tail
+from benchlab.model.errors import HostError, InputError
+from benchlab.model.experiment import Command, System
+from benchlab.systems import reach
+from benchlab.systems.protocol import Place
+
+READY_S = 30.0
+POLL_S = 0.02
+NOT_HTTP_TRIES = 3
+_MENTION = re.compile(r"\$\{(port|dir|pid|env:([A-Za-z_][A-Za-z0-9_]*))\}")
+
+
+class Started:
+    """A server that a command line brought up."""
+
+    in_process = False
+
+    def __init__(self, name: str, system: System, place: Place, port: int | None) -> None:
+        self.name, self._system, self._leash = name, system, place.leash
+        self.folder = place.folder / "dir"
+        self.log = place.folder / "log"
+        self.is_pinned = bool(place.cpus)
+        self._names = {"dir": str(self.folder)}
+        if port is not None:
+            self._names["port"] = str(port)
+        self.urls: tuple[str, ...] = (self.fill(system.url),) if system.url else ()
+        self.process: Process | None = None
+
+    @property
+    def root(self) -> Root | None:
+        """The keeper of its processes."""
+        return Root(self.process.keeper, is_keeper=True) if self.process else None
+
+    def fill(self, text: str) -> str:
+        """Puts port, folder and environment into a text of the experiment file."""
+        return fill(text, self._names)
+
+    def launch(self, place: Place) -> None:
+        """Writes its files and starts its command."""
+        self.folder.mkdir(parents=True)
+        for file, content in self._system.files.items():
+            path = (self.folder / self.fill(file)).resolve()
+            if not path.is_relative_to(self.folder.resolve()):
+                raise InputError(
+                    "a file of a system lies in its own folder: give a relative path",
+                    key=f"systems.{self.name}.files.{file}",
+                )
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(self.fill(content))
+        self.process = place.leash.start(
+            split(self.fill(self._system.start or ""), f"systems.{self.name}.start"),
+            log=self.log,
+            cpus=place.cpus,
+            environment={key: self.fill(v) for key, v in self._system.environment.items()},
+            folder=self.folder,
+        )
+        self._names["pid"] = str(self.process.pid)
+
+    def died(self) -> str | None:
+        """How its program ended, once nothing of its tree is left."""
+        if self.process is None or self.process.is_running():
+            return None
+        return _how_it_ended(self.process.poll())
+
+    def keep(self, snapshot: Path) -> bool:
+        """Cannot be done: how its data are stored is not known."""
+        return False
+
+    def restore(self, snapshot: Path) -> None:
+        """Cannot be done."""
+        raise HostError(f"{self.name} has no snapshot to go back to")
+
+    def run(self, command: Command) -> None:
+        """Runs a command with this server's port and folder filled in."""
+        run_command(self._leash, self.fill(command.command), command.timeout, self.folder)
+
+    def stop(self, grace_s: float) -> None:
+        """By its own `stop` command, or by SIGTERM; what is left after the grace is killed."""
+        if self.process is None:
+            return
+        deadline = time.monotonic() + grace_s
+        try:
+            if self._system.stop and grace_s and self.process.is_running():
+                run_command(self._leash, self.fill(self._system.stop), grace_s, self.folder)
+                while self.process.is_running() and time.monotonic() < deadline:
+                    self._leash.listen(POLL_S)
+        finally:
+            self.process.stop(max(0.0, deadline - time.monotonic()))
+
+    def log_tail(self) -> str:
+        """The last lines it wrote, to its own log files too where it keeps them in its folder."""
+        if self.process is not None:
+            self.process.trim_log()
+        texts = [tail(path) for path in (self.log, *sorted(self.folder.rglob("*.log")))]
+        return "\n".join(text for text in texts if text)
+
+
+def missing(system: System) -> str | None:
+    """The first program it needs that is not here, and how to get it."""
+    argv = split(fill(system.start or "", {}), f"systems.{system.kind}.start")
+    # A program in the system's own folder comes into being with the system.
+    first = [name for name in argv[:1] if "${" not in name]
+    for need in (*system.needs, *first):
+        program = programs.look(need)
+        if not program.is_there:
+            return f"needs {need}: {programs.how_to_get(program, system.install)}"
+    return None
+
+
+def start(name: str, system: System, place: Place) -> Started:
+    """Starts the command and waits until it answers.
+
+    Raises HostError when its port is taken, or when it ends or does not answer in time.
+    """
+    mentions = " ".join((system.start or "", system.url or "", *system.files.values()))
+    port = ports.free() if "${port}" in mentions else None
+    instance = Started(name, system, place, port)
+    if port is None and instance.urls:
+        host, wanted = reach.address(instance.urls[0])
+        if not ports.is_free(wanted) and ports.accepts(host, wanted):
+            raise HostError(
+                f"{name}: port {wanted} is taken by {ports.describe_holder(wanted)}: "
+                "end it, or let the lab choose with ${port}"
+            )
+    instance.launch(place)
+    try:
+        _await_ready(instance, system)
+    except BaseException:
+        instance.stop(0.0)
+        raise
+    return instance
+
+
+def describe(system: System) -> dict[str, Any]:
+    """The command, its program's version, and its files as given."""
+    argv = split(fill(system.start or "", {}), "start")
+    needed = [programs.look(need) for need in (*argv[:1], *system.needs)]
+    return {
+        "start": system.start,
+        "versions": {program.name: program.version for program in needed if program.is_there},
+        "files": dict(system.files),
+    }
+
+
+def run_command(leash: Leash, line: str, timeout_s: float, folder: Path) -> None:
+    """Runs a command line to its end.
+
+    Raises HostError, with what it wrote last, when it fails or takes longer than `timeout_s`.
+    """
+    log = folder / ".command"
+    log.unlink(missing_ok=True)
+    process = leash.start(split(line, "command"), log=log, folder=folder)
+    status = process.wait(timeout_s)
+    if status != 0:
+        said = process.log_tail(5)
+        process.kill()
+        why = f"took longer than {timeout_s:g} s" if status is None else _how_it_ended(status)
+        raise HostError(f"`{line}` {why}" + (f": {said}" if said else ""))
+
+
+def split(line: str, key: str) -> list[str]:
+    """Takes a command line apart as a shell would, without being one."""
+    try:
+        argv = shlex.split(line)
+    except ValueError as error:
+        raise InputError(f"`{line}` is not a command line: {error}", key=key) from error
+    if not argv:
+        raise InputError("an empty command line", key=key)
+    return argv
+
+
+def fill(text: str, names: Mapping[str, str]) -> str:
+    """Fills in what is named, and `${env:NAME}`. Raises InputError when that is not set."""
+
+    def value(found: re.Match[str]) -> str:
+        variable = found[2]
+        if variable is None:
+            return names.get(found[1], found[0])
+        if variable not in os.environ:
+            raise InputError(f"the environment variable {variable} is not set", key=found[0])
+        return os.environ[variable]
+
+    return _MENTION.sub(value, text)
+
+
+def _await_ready(instance: Started, system: System) -> None:
+    ready = system.ready
+    limit_s = ready.timeout if ready else READY_S
+    deadline = time.monotonic() + limit_s
+    check = _check(instance, system)
+    not_http = 0
+    while True:
+        try:
+            check()
+            return
+        except reach.OtherProtocolError as error:
+            not_http, why = not_http + 1, str(error)
+        except reach.NotReadyError as error:
+            why = str(error)
+        if ended := instance.died():
+            raise HostError(_with_log(f"{instance.name} {ended} while starting", instance))
+        if not_http >= NOT_HTTP_TRIES:
+            raise HostError(_with_log(f"{instance.name} is up, but {why}", instance))
+        if time.monotonic() >= deadline:
+            raise HostError(
+                _with_log(f"{instance.name} was not ready after {limit_s:g} s: {why}", instance)
+            )
+        time.sleep(POLL_S)
+
+
+def _check(instance: Started, system: System) -> Callable[[], None]:
+    ready = system.ready
+    if ready and ready.url is not None:
+        url = instance.fill(ready.url)
+        return lambda: reach.answers(url, below=400)
+    if ready and ready.log is not None:
+        wanted = re.compile(ready.log)
+        return lambda: _said(instance.log, wanted)
+    if ready and ready.port is not None:
+        port = int(instance.fill(str(ready.port)))
+        return lambda: reach.accepts("127.0.0.1", port)
+    if not instance.urls:
+        raise InputError("give the `url` that the driver talks to", key=f"systems.{instance.name}")
+    return lambda: reach.answers(instance.urls[0])
+
+
+def _said(log: Path, wanted: re.Pattern[str]) -> None:
+    if not (log.exists() and wanted.search(log.read_text("utf-8", "replace"))):
+        raise reach.NotReadyError(f"its log does not say `{wanted.pattern}`")
+
+
+def _with_log(what: str, instance: Started) -> str:
+    said = instance.log_tail()
+    return what + (f"; its log ends:\n{said}" if said else "; it wrote nothing")
+
+
+def _how_it_ended(status: int | None) -> str:
+    if status is None:
+        return "ended"
+    return f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"

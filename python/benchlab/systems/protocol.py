@@ -1,0 +1,81 @@
+"""What every system is to the lab: started, reset and stopped, and told about.
+
+Absent: any one system (each has a module of its own) and any load.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from benchlab.host.probes import Root
+from benchlab.host.processes import Leash
+from benchlab.model.experiment import Command, System
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an instance is put: its leash, its folder, its cores."""
+
+    leash: Leash
+    folder: Path
+    cpus: tuple[int, ...] = ()
+    seed: str = ""
+    """Of whatever is drawn as it starts."""
+    pause: Callable[[float], None] = time.sleep
+    """Waits so many seconds, or less where the lab is asked to stop."""
+
+
+class Instance(Protocol):
+    """A system that is up."""
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """What a driver talks to; of an embedded system, `sqlite:` and the path of its database."""
+
+    @property
+    def in_process(self) -> bool:
+        """Whether it runs inside the agent, so that there is nothing to pin, probe or see die."""
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether it runs on the cores of its place."""
+
+    @property
+    def root(self) -> Root | None:
+        """Where its tree of processes begins; None when it is not known."""
+
+    def died(self) -> str | None:
+        """Why it is no longer running; None while it is."""
+
+    def keep(self, snapshot: Path) -> bool:
+        """Copies its data to a folder, for `restore`; false where it cannot be done."""
+
+    def restore(self, snapshot: Path) -> None:
+        """Puts its data back to what `keep` has kept."""
+
+    def run(self, command: Command) -> None:
+        """Runs a command beside it. Raises HostError when that fails."""
+
+    def stop(self, grace_s: float) -> None:
+        """Takes it away. Raises HostError when it will not go."""
+
+    def log_tail(self) -> str:
+        """The last lines it wrote."""
+
+
+class Kind(Protocol):
+    """A module that brings up one kind of system."""
+
+    def missing(self, system: System) -> str | None:
+        """What this machine lacks for it and how to get it; None when nothing."""
+
+    def start(self, name: str, system: System, place: Place) -> Instance:
+        """Brings it up; it has answered rightly when this returns.
+
+        Raises HostError with the log's last lines when it does not come up.
+        """
+
+    def describe(self, system: System) -> dict[str, Any]:
+        """Versions and settings, for the recipe."""

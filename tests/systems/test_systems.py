@@ -1,0 +1,208 @@
+"""Systems brought up and taken away, with real servers."""
+
+import shutil
+import socket
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from servers import GARBAGE, LOUD_DEATH, NGINX, SILENT, SLOW
+
+from benchlab.host import ports
+from benchlab.host.processes import Leash
+from benchlab.model.errors import HostError, InputError
+from benchlab.model.experiment import Command, System
+from benchlab.systems import Place, kind_of
+from benchlab.systems import command as commands
+from benchlab.systems.sqlite import FILE
+
+URL = "http://127.0.0.1:${port}/"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    with Leash() as leash:
+        yield Place(leash=leash, folder=tmp_path / "instance", cpus=(0,), pause=lambda _: None)
+
+
+def python(code: str, **more: object) -> System:
+    """A server of a few lines of Python."""
+    start = f"{sys.executable} -c '{code}' ${{port}}"
+    return System.model_validate({"kind": "command", "start": start, "url": URL, **more})
+
+
+def served(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=5) as answer:
+        return str(answer.read().decode())
+
+
+def test_the_standard_librarys_server_answers_when_start_returns(place: Place) -> None:
+    system = System(
+        kind="command",
+        start=f"{sys.executable} -m http.server --bind 127.0.0.1 ${{port}}",
+        url=URL,
+        files={"greeting.txt": "on port ${port}, for ${name}"},
+    )
+    instance = commands.start("library", system, place)
+    (url,) = instance.urls
+    port = url.rsplit(":", 1)[1].strip("/")
+    assert served(url + "greeting.txt") == f"on port {port}, for ${{name}}"
+    assert "GET /greeting.txt" in instance.log_tail()
+    assert instance.died() is None
+    instance.stop(5)
+    assert instance.died() == "was ended by signal 15"
+    assert ports.is_free(int(port))
+
+
+@pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed")
+@pytest.mark.parametrize("stop", [None, "nginx -p ${dir} -c ${dir}/nginx.conf -s stop"])
+def test_a_daemon_and_its_workers_are_one_system(place: Place, stop: str | None) -> None:
+    system = System(
+        kind="nginx",
+        start="nginx -p ${dir} -e ${dir}/error.log -c ${dir}/nginx.conf",
+        url="http://127.0.0.1:${port}/hello",
+        files={"nginx.conf": NGINX},
+        stop=stop,
+    )
+    instance = kind_of("nginx", system).start("nginx", system, place)
+    assert served(instance.urls[0]) == "hello /hello"
+    assert isinstance(instance, commands.Started)
+    assert instance.process is not None
+    assert instance.process.poll() == 0, "its first process ends as it becomes a daemon"
+    assert len(instance.process.tree()) == 3
+    assert instance.died() is None
+    instance.stop(5)
+    assert instance.process.tree() == []
+
+
+def test_one_that_dies_at_once_shows_its_last_words(place: Place) -> None:
+    with pytest.raises(HostError, match="ended with status 3 while starting") as caught:
+        commands.start("api", python(LOUD_DEATH), place)
+    assert "cannot read my configuration" in str(caught.value)
+
+
+def test_one_that_speaks_something_else_is_named_and_ended(place: Place) -> None:
+    with pytest.raises(HostError, match="answers, but not in HTTP"):
+        commands.start("api", python(GARBAGE), place)
+
+
+def test_one_that_never_answers_is_given_up(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchlab.systems.reach.ANSWER_S", 0.2)
+    started = time.monotonic()
+    with pytest.raises(HostError, match=r"not ready after 0\.5 s: .* does not answer"):
+        commands.start("api", python(SILENT, ready={"timeout": 0.5}), place)
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(
+    "ready", [None, {"log": "open for business"}, {"url": URL + "?x"}, {"port": "${port}"}]
+)
+def test_a_slow_start_is_waited_for(place: Place, ready: dict[str, str] | None) -> None:
+    instance = commands.start("api", python(SLOW, ready=ready), place)
+    assert "Directory listing" in served(instance.urls[0])
+
+
+def test_a_port_that_is_taken_is_named_with_its_holder(place: Place) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
+        system = System(kind="command", start="sleep 600", url=f"http://127.0.0.1:{port}/")
+        with pytest.raises(HostError, match=rf"port {port} is taken by `python.*process \d+"):
+            commands.start("api", system, place)
+
+
+def test_only_names_of_the_lab_are_filled_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "s3")
+    names = {"port": "1", "dir": "/d"}
+    assert commands.fill("${port} ${dir}/x ${env:TOKEN} ${uri} $port", names) == (
+        "1 /d/x s3 ${uri} $port"
+    )
+    with pytest.raises(InputError, match="NOWHERE is not set"):
+        commands.fill("${env:NOWHERE}", names)
+
+
+def test_a_command_line_is_taken_apart_without_a_shell() -> None:
+    assert commands.split("a 'b c' $HOME;", "start") == ["a", "b c", "$HOME;"]
+    with pytest.raises(InputError, match="not a command line"):
+        commands.split("a 'b", "start")
+
+
+def test_files_stay_in_the_systems_folder(place: Place) -> None:
+    system = System(kind="command", start="sleep 1", url=URL, files={"../escape": ""})
+    with pytest.raises(InputError, match="relative path"):
+        commands.start("api", system, place)
+
+
+def test_what_is_missing_is_told_with_how_to_get_it() -> None:
+    absent = System(kind="command", start="redis-srv-x --port 1", url=URL, needs=("slapd-x",))
+    assert commands.missing(absent) == "needs slapd-x: install slapd-x and put it on the PATH"
+    alone = absent.model_copy(update={"needs": ()})
+    assert (
+        commands.missing(alone) == "needs redis-srv-x: install redis-srv-x and put it on the PATH"
+    )
+    module = python(SLOW, needs=[f"{sys.executable}:no_such"], install="pip install it")
+    assert commands.missing(module) == f"needs {sys.executable}:no_such: pip install it"
+    assert commands.missing(python(SLOW, needs=[f"{sys.executable}:pytest"])) is None
+
+
+def test_a_command_beside_a_system_is_run_and_its_failure_told(place: Place) -> None:
+    instance = commands.start("api", python(SLOW), place)
+    instance.run(Command(command="touch ${dir}/been-here"))
+    assert (instance.folder / "been-here").exists()
+    with pytest.raises(HostError, match="ended with status 2: ls: cannot access"):
+        instance.run(Command(command="ls ${dir}/nothing"))
+    with pytest.raises(HostError, match=r"took longer than 0\.1 s"):
+        instance.run(Command(command="sleep 600", timeout=0.1))
+
+
+def test_what_already_runs_is_reached_and_left_alone(place: Place) -> None:
+    server = commands.start("api", python(SLOW), place)
+    system = System(kind="anything", at=server.urls)
+    paused: list[float] = []
+    there = Place(place.leash, place.folder / "at", seed="7/0", pause=paused.append)
+    instance = kind_of("staging", system).start("staging", system, there)
+    assert instance.urls == server.urls
+    assert server.process is not None
+    assert instance.root is not None
+    assert instance.root.pid == server.process.pid
+    instance.stop(1)
+    assert server.died() is None
+    assert len(paused) == 1
+    kind_of("staging", system).start("staging", system, there)
+    assert paused[0] == paused[1], "the pause is drawn from the seed"
+    server.stop(5)
+    assert "is gone" in (instance.died() or "")
+    with pytest.raises(HostError, match="cannot be measured: nobody answers"):
+        kind_of("staging", system).start("staging", system, there)
+
+
+def test_a_restart_command_begins_a_session(place: Place) -> None:
+    server = commands.start("api", python(SLOW), place)
+    mark = place.folder / "restarted"
+    system = System(kind="x", at=server.urls, restart=Command(command=f"touch {mark}"))
+    there = Place(place.leash, place.folder / "at")
+    kind_of("staging", system).start("staging", system, there)
+    assert mark.exists()
+
+
+def test_a_database_goes_back_to_its_snapshot(place: Place, tmp_path: Path) -> None:
+    system = System(kind="sqlite")
+    instance = kind_of("sqlite", system).start("sqlite", system, place)
+    file = place.folder / FILE
+    assert instance.urls == (f"sqlite:{file}",)
+    file.write_bytes(b"loaded")
+    assert instance.keep(tmp_path / "snapshot")
+    file.write_bytes(b"written to")
+    (place.folder / (FILE + "-wal")).write_bytes(b"more")
+    instance.restore(tmp_path / "snapshot")
+    assert file.read_bytes() == b"loaded"
+    assert not (place.folder / (FILE + "-wal")).exists()
+    instance.stop(1)
+    assert not place.folder.exists()
+
+
+def test_an_unknown_kind_names_the_nearest() -> None:
+    with pytest.raises(InputError, match="did you mean sqlite"):
+        kind_of("db", System(kind="sqlit"))
