@@ -1,3 +1,5 @@
 //! The engine: one Plan in, one Measurement out.
 
+pub mod error;
 pub mod plan;
+pub mod schedule;
