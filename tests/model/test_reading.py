@@ -1,72 +1,11 @@
 """A good file is read as it was meant, with what it leaves out filled in."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
+from examples import EXAMPLE, KNOWN, STUDIES, read, small
 
-from benchlab.load.workloads import known as known_workloads
 from benchlab.model.cases import cases, select
 from benchlab.model.errors import InputError
-from benchlab.model.experiment import Experiment
 from benchlab.model.reading import read_experiment, read_mapping
-from benchlab.model.sections import Known
-
-STUDIES = Path(__file__).resolve().parents[2] / "studies"
-KNOWN = Known(workloads=known_workloads())
-
-EXAMPLE = """\
-experiment: buddies
-question: Is one multiget faster than fetching each buddy on its own?
-systems:
-  sqlite:
-    settings: {cache_size: -2000}
-  staging:
-    kind: sqlite
-    at: sqlite:/srv/app.db
-workload:
-  name: buddies
-  data: {users: 100000}
-  options: {fetch: each}
-load:
-  clients: 16
-  duration: 5s
-factors:
-  workload.options.fetch: [each, together]
-  load.clients: [1, 8, 64]
-  system: [sqlite, staging]
-  config:
-    stock: {}
-    tuned: {systems.sqlite.settings: {journal_mode: wal, synchronous: "off"}}
-skip: [{system: staging, config: tuned}]
-compare:
-  factor: fetch
-  baseline: each
-  metrics: [throughput]
-  at: {clients: 64, system: sqlite, config: stock}
-  smallest_effect: 3%
-sessions: 8
-blocks: 2
-seed: 1
-promises: [latency_p99 < 50ms, errors < 0.1%]
-full: {load.clients: [1, 2, 4, 8, 16, 32, 64, 128]}
-abort_when: [errors > 5%]
-allow: {steal: 5%}
-faults: []
-"""
-
-
-def read(text: str, **more: Any) -> Experiment:
-    return read_experiment(text, file="x.yaml", known=KNOWN, **more)
-
-
-def small(**more: Any) -> dict[str, Any]:
-    return {
-        "experiment": "small",
-        "systems": {"shop": {"at": "http://127.0.0.1:8080/"}},
-        "workload": {"mix": {"page": {"get": "/"}}},
-        **more,
-    }
 
 
 def test_the_whole_example() -> None:

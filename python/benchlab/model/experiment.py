@@ -5,11 +5,10 @@ Quantities are carried in SI units here (seconds, per second, bytes, shares of o
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SkipValidation
 
 from benchlab.model.evidence import Frozen
-
-Scalar = str | int | float | bool | None
+from benchlab.model.tree import Node, Scalar
 
 
 class Ready(Frozen):
@@ -174,7 +173,7 @@ class Experiment(Frozen):
     abort_when: tuple[Expression, ...] = ()
     allow: dict[str, float] = {}
     """Validity rows that are widened, by name of their check: the new limit in SI units."""
-    source: dict[str, Any] = Field(default={}, exclude=True, repr=False)
+    source: SkipValidation[Node] = Field(default=Node({}), exclude=True, repr=False)
     """The file's own keys and values, with `--set`, `--sessions` and `--full` applied."""
     design: "tuple[Case, ...]" = Field(default=(), exclude=True, repr=False)
     """The cases in file order, after `skip`."""

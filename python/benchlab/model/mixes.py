@@ -310,7 +310,12 @@ def check_mentions(node: Node, key: str, names: Collection[str]) -> None:
     for child, below in _scalars(node, key):
         if not isinstance(child.value, str):
             continue
-        if re.search(r"(^|\.)(for_each|key)$", below) and child.value not in names:
+        if re.search(r"\.(constant|choice)\b", below):
+            continue
+        if (
+            re.search(r"\.(text|bytes)\.key$|(?<!headers)\.for_each$", below)
+            and child.value not in names
+        ):
             fail(child, below, f"unknown value {child.value!r}", nearest(child.value, names))
         for name in _TEMPLATE.findall(child.value):
             if name.startswith("env:"):

@@ -126,7 +126,7 @@ def _build(root: Node, known: Known) -> Experiment:
         seed=fields.get("seed", 1),
         full=fields["full"].plain() if "full" in fields else {},
         allow=fields.get("allow", {}),
-        source=root.plain(),
+        source=root,
         design=cases,
         **expressions,
     )

@@ -1,9 +1,10 @@
-"""Passwords stay out of files: they are found here, masked, or fetched from the environment."""
+"""Passwords stay out of what is kept: found in files and refused, masked in command lines.
+
+Absent: fetching them from the environment, which whoever starts a system does.
+"""
 
 import re
-from collections.abc import Mapping
 
-from benchlab.model.errors import InputError
 from benchlab.model.tree import Node, fail, join
 
 _URL = re.compile(r"(\b[\w+.-]+://[^/?#\s:@]*:)([^/?#\s]+)(@)")
@@ -38,18 +39,3 @@ def mask(text: str) -> str:
     """A text that may be kept: `***` for the password of each URL and for `Authorization:`."""
     text = _URL.sub(r"\1***\3", text)
     return re.sub(r"(?i)((?:proxy-)?authorization\s*[:=]\s*).+", r"\1***", text)
-
-
-def resolve(text: str, environment: Mapping[str, str]) -> str:
-    """A text with each `${env:NAME}` filled in.
-
-    Raises:
-        InputError: when a variable is not set.
-    """
-
-    def value(match: re.Match[str]) -> str:
-        if match[1] not in environment:
-            raise InputError(f"the environment variable {match[1]} is not set")
-        return environment[match[1]]
-
-    return _ENV.sub(value, text)

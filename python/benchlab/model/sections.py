@@ -37,6 +37,8 @@ SMALLEST_EFFECT = 0.03
 SESSIONS_COMPARED = 8
 SESSIONS_EXPLORED = 3
 BLOCKS = 2
+MOST_SESSIONS = 40
+"""The exact sign-flip p is quick up to here."""
 
 KINDS: Mapping[str, frozenset[str]] = {
     "sqlite": frozenset({"settings"}),
@@ -44,7 +46,7 @@ KINDS: Mapping[str, frozenset[str]] = {
 }
 """Kinds of system the lab can start, and the keys each takes beside those of every system."""
 _EVERY_KIND = {"kind", "placement", "before_session", "before_trial", "needs", "install"}
-_RUNNING = _EVERY_KIND | {"at", "restart"}
+_RUNNING = _EVERY_KIND | {"at", "restart", "ready"}
 
 
 @dataclass(frozen=True)
@@ -144,16 +146,16 @@ def read_system(node: Node, name: str, key: str, known: Known) -> System:
     fields = SYSTEM.read(node, key)
     for url in fields.get("at", ()):
         _check_url(node.entries["at"], join(key, "at"), url, known)
-    if "at" in fields:
-        kind = fields.setdefault("kind", urlsplit(fields["at"][0]).scheme)
+    scheme = urlsplit(fields["at"][0]).scheme if "at" in fields else None
+    kind = fields.setdefault("kind", scheme or name)
+    if kind not in known.kinds and kind != scheme:
+        at = node.entries.get("kind", node)
+        listed = ", ".join(sorted(known.kinds))
+        what = f"the kind {kind!r} {LATER}; it has {listed}, and `at:` a URL"
+        fail(at, join(key, "kind"), what, nearest(kind, known.kinds))
+    if scheme is not None:
         allowed, what = _RUNNING, "a system that is already running"
     else:
-        kind = fields.setdefault("kind", name)
-        if kind not in known.kinds:
-            at = node.entries.get("kind", node)
-            listed = ", ".join(sorted(known.kinds))
-            what = f"the kind {kind!r} {LATER}; it has {listed}, and `at:` a URL"
-            fail(at, join(key, "kind"), what, nearest(kind, known.kinds))
         allowed, what = _EVERY_KIND | known.kinds[kind], f"a system of kind {kind}"
     for other in fields:
         if other not in allowed and other in node.entries:
@@ -364,7 +366,7 @@ TOP = Record(
         "factors": Anything({"type": "object", "additionalProperties": _FACTOR_LEVELS}),
         "skip": ListOf(MapOf(Text(written=True), some=True)),
         "compare": Anything(COMPARE.schema()),
-        "sessions": Count(high=100),
+        "sessions": Count(high=MOST_SESSIONS),
         "blocks": Count(high=100),
         "seed": Count(low=0, high=2**63 - 1),
         "promises": ListOf(Anything({"type": "string"})),

@@ -6,6 +6,7 @@ of which keys there are: `grammar` has that.
 """
 
 import difflib
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -156,7 +157,8 @@ def _convert(raw: Any, file: str, line: int, key: str, above: tuple[int, ...]) -
             ),
             place=place,
         )
-    return Node(_scalar(raw.tag, raw.value), raw.value, place)
+    value = _scalar(raw.tag, raw.value)
+    return Node(value, "" if value is None else raw.value, place)
 
 
 def _scalar(tag: str, text: str) -> Scalar:
@@ -199,7 +201,9 @@ def from_plain(value: Any, place: Place = Place()) -> Node:
     if isinstance(value, bool):
         return Node(value, "true" if value else "false", place)
     if value is None:
-        return Node(None, "null", place)
+        return Node(None, "", place)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise TypeError("neither infinity nor a number that is none stands in an experiment file")
     if isinstance(value, int | float | str):
         return Node(value, str(value), place)
     raise TypeError(f"{type(value).__name__} does not stand in an experiment file")
