@@ -18,11 +18,11 @@ use crate::{SLOT_NS, SLOTS_PER_SECOND};
 
 const SECOND_NS: i64 = SLOT_NS * SLOTS_PER_SECOND;
 
-/// Buffers of a recorder: the present second and the last, one for what a time-out ended, and as many
-/// as a shorter time-out spans. Above eight the early hand-over is cheaper than the memory.
+/// Buffers of a recorder: two for the present second and the last, two while the writer has theirs, and
+/// one for each second that a time-out spans. Above eight the early hand-over is cheaper than memory.
 pub(crate) fn pool_size(timeout: Nanos) -> usize {
     let spanned = timeout.0.div_ceil(Nanos::SECOND.0);
-    (3 + spanned).clamp(4, 8) as usize
+    (4 + spanned).min(8) as usize
 }
 
 /// How buffers reach the sink and come back.
