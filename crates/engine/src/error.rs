@@ -1,4 +1,4 @@
-//! What can go wrong, by who can put it right: the asker, the host's owner, or the engine's authors.
+//! What can go wrong, by who can put it right: the asker, the host's owner, the engine's authors.
 //!
 //! Each error is one line that a person can act on. Absent: outcomes of requests, which are results
 //! and not errors.

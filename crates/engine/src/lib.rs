@@ -3,3 +3,6 @@
 pub mod error;
 pub mod plan;
 pub mod schedule;
+pub mod template;
+pub mod values;
+pub mod workload;

@@ -4,6 +4,8 @@
 //! anything that is not written here. Unknown fields are refused. Absent: how long a session takes,
 //! which trials are repeated, what the figures mean; the lab and the judge know that.
 
+mod check;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -37,7 +39,8 @@ pub struct Plan {
     pub warmup_ns: u64,
     /// When the measured part ends.
     pub stop: Stop,
-    /// How long an operation may take from being sent, in nanoseconds, before it counts as timed out.
+    /// How long an operation may take from being sent, in nanoseconds, before it counts as timed
+    /// out.
     #[serde(default = "Plan::default_timeout_ns")]
     pub timeout_ns: u64,
     /// Whether a connection serves one transaction or many.
@@ -214,6 +217,40 @@ pub struct Expect {
     /// SQL: the first row's first column is this template.
     #[serde(default)]
     pub first: Option<String>,
+    /// SQL: in every row the second column is what this text or bytes value, which has a `key`, is
+    /// for the first column: rows that come in any order are checked by their own key.
+    #[serde(default)]
+    pub keyed: Option<String>,
+}
+
+impl Operation {
+    /// Every template of the request and of what is expected, with its path below the operation.
+    pub fn templates(&self) -> Vec<(String, &str)> {
+        let mut all: Vec<(String, &str)> = Vec::new();
+        match &self.request {
+            Request::Sql(sql) => all.push(("request.sql".into(), sql)),
+            Request::Http(http) => {
+                all.push(("request.http.path".into(), &http.path));
+                for (index, (_, value)) in http.headers.iter().enumerate() {
+                    all.push((format!("request.http.headers[{index}][1]"), value));
+                }
+                all.extend(http.body.iter().map(|b| ("request.http.body".into(), b.as_str())));
+            }
+        }
+        let expect = &self.expect;
+        for (key, text) in [
+            ("body", &expect.body),
+            ("contains", &expect.contains),
+            ("rows", &expect.rows),
+            ("first", &expect.first),
+        ] {
+            all.extend(text.iter().map(|text| (format!("expect.{key}"), text.as_str())));
+        }
+        for (index, (_, value)) in expect.headers.iter().enumerate() {
+            all.push((format!("expect.headers[{index}][1]"), value));
+        }
+        all
+    }
 }
 
 /// A generator of values; every draw is a function of (seed, name, client, n).
@@ -273,7 +310,9 @@ pub enum Value {
         #[serde(default = "Value::default_exponential_within")]
         within: f64,
     },
-    /// Printable text. With `key`, a function of (seed, that value) alone, so it can be checked.
+    /// Printable text, of letters, digits, `-` and `_`. With `key`, a function of (seed, length,
+    /// that value) alone, the same under any name, so that it can be checked; where the key is a
+    /// list, it stands for the element of `for_each`.
     Text {
         /// Characters.
         length: Length,
@@ -281,7 +320,7 @@ pub enum Value {
         #[serde(default)]
         key: Option<String>,
     },
-    /// Bytes. With `key`, a function of (seed, that value) alone.
+    /// Bytes. With `key`, as with text.
     Bytes {
         /// Bytes.
         length: Length,
@@ -304,6 +343,17 @@ pub enum Value {
         /// Whether no element comes twice.
         #[serde(default)]
         distinct: bool,
+    },
+    /// A list of the next `length` whole numbers, none beyond `last`: the transactions of all
+    /// clients together go from `start` to `last` without gaps. It makes loading fast, since what
+    /// a transaction writes for each element is committed once.
+    Batch {
+        /// The first number of the first list.
+        start: i64,
+        /// How many in a list.
+        length: u32,
+        /// The greatest number; lists beyond it are empty.
+        last: i64,
     },
 }
 
@@ -334,7 +384,7 @@ pub struct Range {
 
 /// How long a text or list is.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a length is a whole number or {\"low\": …, \"high\": …}")]
 pub enum Length {
     /// Always this long.
     Exactly(u32),
@@ -344,7 +394,7 @@ pub enum Length {
 
 /// A number or a text.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a number or a text is needed")]
 pub enum Scalar {
     /// A whole number.
     Integer(i64),

@@ -1,8 +1,8 @@
 //! When transactions should start, as a pure function of the Plan.
 //!
-//! An open schedule is the sequence of intended times; a closed one is think times and quotas. Every
-//! worker of every agent makes its own share from the Plan alone, and the shares together are the
-//! whole trial's. Absent: the clock, and what is asked.
+//! An open schedule is the sequence of intended times; a closed one is think times and quotas.
+//! Every worker of every agent makes its own share from the Plan alone, and the shares together are
+//! the whole trial's. Absent: the clock, and what is asked.
 
 use std::sync::Arc;
 

@@ -174,7 +174,8 @@ proptest! {
 
     #[test]
     fn quotas_add_up(total in 0u64..1_000_000, clients in 1u32..300) {
-        let quotas = (0..clients).map(|client| Quota::new(Stop::Transactions(total), client, clients));
+        let stop = Stop::Transactions(total);
+        let quotas = (0..clients).map(|client| Quota::new(stop, client, clients));
         let counts: Vec<u64> = quotas
             .map(|quota| match quota { Quota::Count(count) => count, Quota::Until(_) => 0 })
             .collect();

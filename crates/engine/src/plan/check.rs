@@ -1,0 +1,334 @@
+//! Reading a Plan, and what its types cannot say: ranges that are empty, weights that are nothing,
+//! a request that the driver does not speak.
+//!
+//! Every complaint names the field, shows its value and says what would do. Absent: what only the
+//! machine can tell, such as whether a port answers.
+
+use serde_json::Value as Json;
+use tally::Layout;
+
+use super::{
+    Driver, Expect, Length, Net, Operation, Plan, Range, Request, Schedule, Stop, VERSION, Value,
+    Workload,
+};
+use crate::error::PlanError;
+use crate::workload::Program;
+
+/// A field's path and what is wrong with it.
+type Wrong = (String, String);
+
+impl Plan {
+    /// Reads a Plan from JSON and checks all that can be told from the Plan alone.
+    pub fn read(text: &str) -> Result<Plan, PlanError> {
+        let json: Json = serde_json::from_str(text).map_err(|error| {
+            PlanError::new("(the whole Plan)", "", format!("not JSON: {error}"))
+        })?;
+        match json.get("version") {
+            None => return Err(PlanError::new("version", "", "missing; this build reads 1")),
+            Some(version) if version.as_u64() != Some(u64::from(VERSION)) => {
+                let why = format!("this build reads version {VERSION}");
+                return Err(PlanError::new("version", version.to_string(), why));
+            }
+            Some(_) => {}
+        }
+        let plan: Plan = serde_path_to_error::deserialize(&json)
+            .map_err(|error| misfit(&json, &error.path().to_string(), error.inner()))?;
+        plan.check()?;
+        Ok(plan)
+    }
+
+    /// Checks what the types cannot say.
+    pub fn check(&self) -> Result<(), PlanError> {
+        let found = self
+            .check_load()
+            .and_then(|()| self.workload.check())
+            .and_then(|()| self.check_driver());
+        if let Err((field, why)) = found {
+            let json = serde_json::to_value(self).unwrap_or(Json::Null);
+            return Err(PlanError::new(field.clone(), shown(&json, &field), why));
+        }
+        Program::compile(&self.workload, &self.seeds, &mut Layout::new()).map(|_| ())
+    }
+
+    fn check_load(&self) -> Result<(), Wrong> {
+        need(self.part.of > 0, "part.of", "there is at least one agent")?;
+        need(
+            self.part.index < self.part.of,
+            "part.index",
+            format!(
+                "parts are counted from 0; of {} the last is {}",
+                self.part.of,
+                self.part.of - 1
+            ),
+        )?;
+        need(self.timeout_ns > 0, "timeout_ns", "an operation needs some time")?;
+        need(self.workers > 0, "workers", "at least one worker is needed")?;
+        need(
+            i64::try_from(self.warmup_ns).is_ok(),
+            "warmup_ns",
+            "a warm-up is at most 2^63 − 1 nanoseconds",
+        )?;
+        let (path, count) = match self.stop {
+            Stop::DurationNs(duration) => ("stop.duration_ns", duration),
+            Stop::Transactions(count) => ("stop.transactions", count),
+            Stop::PerClient(count) => ("stop.per_client", count),
+        };
+        need(count > 0, path, "the measured part would be empty")?;
+        match &self.schedule {
+            Schedule::Closed { clients, .. } => {
+                need(*clients > 0, "schedule.closed.clients", "at least one client is needed")
+            }
+            Schedule::Open { connections, shape, .. } => {
+                let field = "schedule.open.connections";
+                need(*connections > 0, field, "at least one connection is needed")?;
+                let field = "schedule.open.shape";
+                need(!shape.is_empty(), field, "at least one segment is needed")?;
+                for (index, segment) in shape.iter().enumerate() {
+                    let rates = [("from", segment.from_per_second), ("to", segment.to_per_second)];
+                    for (end, rate) in rates {
+                        need(
+                            rate.is_finite() && rate >= 0.0,
+                            format!("{field}[{index}].{end}_per_second"),
+                            "a rate is a number from 0",
+                        )?;
+                    }
+                }
+                let last = shape.len() - 1;
+                need(
+                    matches!(self.stop, Stop::DurationNs(_)) || shape[last].to_per_second > 0.0,
+                    format!("{field}[{last}].to_per_second"),
+                    "a trial that ends by count would never end at this rate",
+                )
+            }
+        }
+    }
+
+    fn check_driver(&self) -> Result<(), Wrong> {
+        match &self.driver {
+            Driver::Http { targets } => {
+                need(!targets.is_empty(), "driver.targets", "at least one target is needed")?;
+                need(
+                    (self.net == Net::Sim) == self.sim.is_some(),
+                    "sim",
+                    "it belongs with `net: sim`, and `net: sim` needs it",
+                )?;
+            }
+            Driver::Sqlite { path, .. } => {
+                need(!path.is_empty(), "driver.path", "the database file is needed")?;
+                need(self.net != Net::Sim, "net", "`sqlite` has no network to simulate")?;
+                need(self.sim.is_none(), "sim", "`sqlite` has no network to simulate")?;
+            }
+        }
+        for (t, transaction) in self.workload.transactions.iter().enumerate() {
+            for (o, operation) in transaction.operations.iter().enumerate() {
+                operation
+                    .speaks(&self.driver)
+                    .map_err(|(key, why)| (format!("{}.{key}", path(t, o)), why))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Operation {
+    /// Whether the driver speaks this request and can check this expectation.
+    fn speaks(&self, driver: &Driver) -> Result<(), Wrong> {
+        let Expect { status, body, contains, headers, rows, first, keyed } = &self.expect;
+        let of_http = [
+            ("status", status.is_some()),
+            ("body", body.is_some()),
+            ("contains", contains.is_some()),
+            ("headers", !headers.is_empty()),
+        ];
+        let of_sql =
+            [("rows", rows.is_some()), ("first", first.is_some()), ("keyed", keyed.is_some())];
+        let (name, spoken, foreign) = match (driver, &self.request) {
+            (Driver::Http { .. }, Request::Http(_)) => ("http", true, &of_sql[..]),
+            (Driver::Http { .. }, Request::Sql(_)) => ("http", false, &[][..]),
+            (Driver::Sqlite { .. }, Request::Sql(_)) => ("sqlite", true, &of_http[..]),
+            (Driver::Sqlite { .. }, Request::Http(_)) => ("sqlite", false, &[][..]),
+        };
+        let kind = if name == "http" { "http" } else { "sql" };
+        need(spoken, "request", format!("the driver `{name}` speaks `{kind}` requests alone"))?;
+        for (key, present) in foreign {
+            let why = format!("the driver `{name}` cannot check this");
+            need(!present, format!("expect.{key}"), why)?;
+        }
+        Ok(())
+    }
+}
+
+impl Workload {
+    fn check(&self) -> Result<(), Wrong> {
+        for (name, value) in &self.values {
+            let field = format!("workload.values.{name}");
+            let plain = !name.is_empty() && !name.contains(['$', '{', '}']);
+            need(plain, &field, "a value's name is not empty and has none of `$`, `{`, `}`")?;
+            value.check().map_err(|(key, why)| (format!("{field}.{key}"), why))?;
+        }
+        let field = "workload.transactions";
+        need(!self.transactions.is_empty(), field, "at least one transaction is needed")?;
+        for (t, transaction) in self.transactions.iter().enumerate() {
+            let field = format!("{field}[{t}]");
+            let before = &self.transactions[..t];
+            need(
+                before.iter().all(|earlier| earlier.name != transaction.name),
+                format!("{field}.name"),
+                "two transactions cannot have the same name",
+            )?;
+            need(!transaction.name.is_empty(), format!("{field}.name"), "a name is needed")?;
+            let weight = transaction.weight;
+            need(
+                weight.is_finite() && weight >= 0.0,
+                format!("{field}.weight"),
+                "a weight is a number from 0",
+            )?;
+            need(
+                !transaction.operations.is_empty(),
+                format!("{field}.operations"),
+                "a transaction has at least one operation",
+            )?;
+            let mut operations = transaction.operations.iter();
+            if let Some(nameless) = operations.position(|operation| operation.name.is_empty()) {
+                return Err((format!("{}.name", path(t, nameless)), "a name is needed".into()));
+            }
+        }
+        need(
+            self.transactions.iter().any(|transaction| transaction.weight > 0.0),
+            "workload.transactions[0].weight",
+            "at least one transaction has a weight above 0",
+        )
+    }
+}
+
+impl Value {
+    /// Whether the generator can be made; the path is below the value.
+    fn check(&self) -> Result<(), Wrong> {
+        match self {
+            Value::Constant(_) | Value::Sequence { .. } | Value::Template(_) => Ok(()),
+            Value::Uniform(range) => range.check("uniform"),
+            Value::Zipfian { low, high, theta, .. } => {
+                counted(*low, *high, "zipfian")?;
+                let sound = theta.is_finite() && *theta >= 0.0;
+                need(sound, "zipfian.theta", "the exponent is a number from 0")
+            }
+            Value::Latest(range) => counted(range.low, range.high, "latest"),
+            Value::Hotspot { low, high, set, share } => {
+                counted(*low, *high, "hotspot")?;
+                need((0.0..=1.0).contains(set), "hotspot.set", "a share lies from 0 to 1")?;
+                need((0.0..=1.0).contains(share), "hotspot.share", "a share lies from 0 to 1")
+            }
+            Value::Exponential { low, high, share, within } => {
+                counted(*low, *high, "exponential")?;
+                need(
+                    0.0 < *within && within < share && *share < 1.0,
+                    "exponential.share",
+                    "needed: 0 < within < share < 1, or the draws would not fall from `low`",
+                )
+            }
+            Value::Text { length, .. } => length.check("text.length"),
+            Value::Bytes { length, .. } => length.check("bytes.length"),
+            Value::Choice(choices) => {
+                for (index, choice) in choices.iter().enumerate() {
+                    need(
+                        choice.weight.is_finite() && choice.weight >= 0.0,
+                        format!("choice[{index}].weight"),
+                        "a weight is a number from 0",
+                    )?;
+                }
+                let sound = choices.iter().any(|choice| choice.weight > 0.0);
+                need(sound, "choice", "at least one choice has a weight above 0")
+            }
+            Value::List { low, high, length, distinct } => {
+                Range { low: *low, high: *high }.check("list")?;
+                length.check("list.length")?;
+                let most = match length {
+                    Length::Exactly(length) => i64::from(*length),
+                    Length::Between(range) => range.high,
+                };
+                need(
+                    !distinct || i128::from(most) <= i128::from(*high) - i128::from(*low) + 1,
+                    "list.length",
+                    "the range has fewer distinct elements than this",
+                )
+            }
+            Value::Batch { start, length, last } => {
+                need(*length > 0, "batch.length", "a list has at least one element")?;
+                need(start <= last, "batch.last", format!("the first number is {start}"))
+            }
+        }
+    }
+}
+
+impl Range {
+    fn check(self, field: &str) -> Result<(), Wrong> {
+        need(self.low <= self.high, format!("{field}.high"), format!("`low` is {}", self.low))
+    }
+}
+
+impl Length {
+    fn check(self, field: &str) -> Result<(), Wrong> {
+        let Length::Between(range) = self else { return Ok(()) };
+        range.check(field)?;
+        need(range.low >= 0, format!("{field}.low"), "a length is not negative")?;
+        let sound = u32::try_from(range.high).is_ok();
+        need(sound, format!("{field}.high"), format!("a length is at most {}", u32::MAX))
+    }
+}
+
+/// A range whose elements a law counts in double precision.
+fn counted(low: i64, high: i64, field: &str) -> Result<(), Wrong> {
+    Range { low, high }.check(field)?;
+    need(
+        high.abs_diff(low) < 1 << 53,
+        format!("{field}.high"),
+        "the range has at most 2^53 elements",
+    )
+}
+
+fn need(holds: bool, field: impl Into<String>, otherwise: impl Into<String>) -> Result<(), Wrong> {
+    if holds { Ok(()) } else { Err((field.into(), otherwise.into())) }
+}
+
+fn path(transaction: usize, operation: usize) -> String {
+    format!("workload.transactions[{transaction}].operations[{operation}]")
+}
+
+/// Turns a complaint of the reader into one that names the field and the nearest valid choice.
+fn misfit(json: &Json, path: &str, error: &serde_json::Error) -> PlanError {
+    let message = error.to_string();
+    let unknown = ["unknown field `", "unknown variant `"]
+        .iter()
+        .find_map(|start| message.strip_prefix(start)?.split_once('`'));
+    let Some((word, rest)) = unknown else {
+        return PlanError::new(path, shown(json, path), message);
+    };
+    let choices: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
+    let value = shown(json, path);
+    // A wrong word is the value at the path, or a key below it that the path may already name.
+    let parent = path.strip_suffix(word).map_or(path, |parent| parent.trim_end_matches('.'));
+    let (field, value) = match parent {
+        _ if value == format!("\"{word}\"") => (path.to_owned(), value),
+        "" | "." => (word.to_owned(), String::new()),
+        parent => (format!("{parent}.{word}"), String::new()),
+    };
+    let why = if choices.is_empty() {
+        format!("`{word}` is not known here")
+    } else {
+        format!("`{word}` is not known here; known: {}", choices.join(", "))
+    };
+    PlanError::new(field, value, why).nearest_to(word, choices)
+}
+
+/// The value at a path such as `a.b[0].c`, as JSON; empty where there is none.
+fn shown(json: &Json, path: &str) -> String {
+    let parts = path.split(['.', '[']).map(|part| part.trim_end_matches(']'));
+    let found = parts.filter(|part| !part.is_empty()).try_fold(json, |value, part| match value {
+        Json::Array(elements) => elements.get(part.parse::<usize>().ok()?),
+        other => other.get(part),
+    });
+    found.map_or_else(String::new, Json::to_string)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,210 @@
+//! Text with values in it: `"/item/${id}"`, compiled once and rendered into a reused buffer.
+//!
+//! Absent: what the values are (`values`), and SQL, where a mention is bound and never rendered
+//! (`drivers::sqlite`).
+
+use std::io::Write as _;
+
+use crate::error::PlanError;
+use crate::values::{Drawn, Names, Slot};
+
+/// A stretch of a template as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// Taken as it is.
+    Literal(&'a str),
+    /// `${name}`.
+    Mention(&'a str),
+}
+
+/// Splits a template into its pieces; `$${` stands for `${` itself.
+pub fn pieces<'a>(text: &'a str, field: &str) -> Result<Vec<Piece<'a>>, PlanError> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some(dollar) = rest.find("${") {
+        let escaped = rest[..dollar].ends_with('$');
+        // Of an escaped mention the first dollar goes and the rest is text.
+        let literal = &rest[..dollar - usize::from(escaped)];
+        if !literal.is_empty() {
+            pieces.push(Piece::Literal(literal));
+        }
+        if escaped {
+            pieces.push(Piece::Literal("${"));
+            rest = &rest[dollar + 2..];
+            continue;
+        }
+        let Some(length) = rest[dollar..].find('}') else {
+            return Err(PlanError::new(
+                field,
+                text,
+                "`${` is not closed by `}`; write `$${` for it",
+            ));
+        };
+        pieces.push(Piece::Mention(&rest[dollar + 2..dollar + length]));
+        rest = &rest[dollar + length + 1..];
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Literal(rest));
+    }
+    Ok(pieces)
+}
+
+/// Where a template's values are read.
+pub trait Values {
+    /// What the slot holds now.
+    fn drawn(&self, slot: Slot) -> Drawn<'_>;
+}
+
+#[derive(Clone, Debug)]
+enum Part {
+    Literal(Box<[u8]>),
+    Slot(Slot),
+}
+
+/// A compiled template.
+#[derive(Clone, Debug)]
+pub struct Template {
+    parts: Vec<Part>,
+}
+
+impl Template {
+    /// Compiles `text`; an unknown name is an error of the Plan's `field`.
+    pub fn compile(text: &str, names: &Names, field: &str) -> Result<Template, PlanError> {
+        let parts = pieces(text, field)?.into_iter().map(|piece| match piece {
+            Piece::Literal(literal) => Ok(Part::Literal(literal.as_bytes().into())),
+            Piece::Mention(name) => names.find(name, field, text).map(Part::Slot),
+        });
+        Ok(Template { parts: parts.collect::<Result<_, _>>()? })
+    }
+
+    /// The values it mentions.
+    pub fn slots(&self) -> impl Iterator<Item = Slot> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Literal(_) => None,
+            Part::Slot(slot) => Some(*slot),
+        })
+    }
+
+    /// The text, when it mentions no value.
+    pub fn constant(&self) -> Option<&[u8]> {
+        match self.parts.as_slice() {
+            [] => Some(&[]),
+            [Part::Literal(literal)] => Some(literal),
+            _ => None,
+        }
+    }
+
+    /// The greatest length it renders to, given that of each value.
+    pub fn longest(&self, value: impl Fn(Slot) -> usize) -> usize {
+        let length = |part: &Part| match part {
+            Part::Literal(literal) => literal.len(),
+            Part::Slot(slot) => value(*slot),
+        };
+        self.parts.iter().map(length).sum()
+    }
+
+    /// Appends the text with the values as they are now.
+    #[inline]
+    pub fn render(&self, values: &impl Values, out: &mut Vec<u8>) {
+        for part in &self.parts {
+            match part {
+                Part::Literal(literal) => out.extend_from_slice(literal),
+                Part::Slot(slot) => values.drawn(*slot).render(out),
+            }
+        }
+    }
+}
+
+impl Drawn<'_> {
+    /// Appends the value as text; the elements of a list stand with commas between.
+    #[inline]
+    pub fn render(&self, out: &mut Vec<u8>) {
+        match self {
+            Drawn::Integer(integer) => integer_text(*integer, out),
+            Drawn::Real(real) => write!(out, "{real}").expect("a vector takes all bytes"),
+            Drawn::Text(bytes) | Drawn::Bytes(bytes) => out.extend_from_slice(bytes),
+            Drawn::List(list) => {
+                for (index, element) in list.iter().enumerate() {
+                    if index > 0 {
+                        out.push(b',');
+                    }
+                    integer_text(*element, out);
+                }
+            }
+        }
+    }
+}
+
+fn integer_text(integer: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(integer).as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    struct Fixed;
+
+    impl Values for Fixed {
+        fn drawn(&self, slot: Slot) -> Drawn<'_> {
+            [
+                Drawn::Integer(-7),
+                Drawn::Real(0.5),
+                Drawn::Text(b"text"),
+                Drawn::List(&[1, 2, 3]),
+                Drawn::List(&[]),
+            ][slot]
+        }
+    }
+
+    fn rendered(text: &str) -> Result<String, PlanError> {
+        let names = Names::new(["i", "r", "t", "l", "e"].map(str::to_owned));
+        let mut out = Vec::new();
+        Template::compile(text, &names, "path")?.render(&Fixed, &mut out);
+        Ok(String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn values_take_the_place_of_their_mentions() {
+        for (text, expected) in [
+            ("", ""),
+            ("/plain", "/plain"),
+            ("${i}", "-7"),
+            ("/a/${t}?x=${i}&y=${r}", "/a/text?x=-7&y=0.5"),
+            ("[${l}][${e}]", "[1,2,3][]"),
+            ("$${i} $5 ${i}$", "${i} $5 -7$"),
+        ] {
+            assert_eq!(rendered(text).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_mention_is_told_with_the_field_and_the_nearest_name() {
+        let names = Names::new(["user_id".to_owned()]);
+        let error = Template::compile("/${userid}", &names, "path").unwrap_err();
+        let line = "path = /${userid}: there is no value called `userid`; did you mean `user_id`?";
+        assert_eq!(error.to_string(), line);
+        assert!(rendered("/${i").unwrap_err().why.contains("not closed"));
+    }
+
+    proptest! {
+        #[test]
+        fn text_without_mentions_is_itself(text in "[^$]{0,40}") {
+            prop_assert_eq!(rendered(&text).unwrap(), text);
+        }
+
+        #[test]
+        fn any_text_is_split_or_refused(text in "[${}a\u{e9}]{0,20}") {
+            let escaped = text.replace("${", "$${");
+            let back = rendered(&escaped).unwrap();
+            // Escaping each `${` gives the text back, except where a dollar before it is taken
+            // for the escape's own.
+            if !text.contains("$${") {
+                prop_assert_eq!(back, text.clone());
+            }
+            let _refused_or_not = rendered(&text);
+        }
+    }
+}
