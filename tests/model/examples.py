@@ -51,6 +51,28 @@ allow: {steal: 5%}
 faults: []
 """
 
+SHOP = """\
+experiment: shop
+systems:
+  api:
+    kind: command
+    start: serve ${port}
+    url: http://127.0.0.1:${port}/
+workload:
+  mix:
+    page: {get: "/item/${id}", headers: {Accept: text/html}, weight: 9, expect: {status: 200}}
+    order: {post: /orders, body: '{"item": ${id}}'}
+    visit:
+      transaction:
+        - {get: /, name: front}
+        - {get: "/item/${items}", for_each: items}
+  values:
+    id: {zipfian: [1, 100000]}
+    items: {list: {low: 1, high: 9, length: [1, 3]}}
+    name: {text: {length: 20, key: id}}
+load: {rate: 500/s, duration: 5s}
+"""
+
 
 def read(text: str, **more: Any) -> Experiment:
     return read_experiment(text, file="x.yaml", known=KNOWN, **more)

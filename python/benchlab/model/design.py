@@ -91,6 +91,13 @@ def read_design(root: Node) -> Design:
     factors = {name: levels for name, (_, levels, _) in zip(names, read, strict=True)}
     places = {name: node for name, (_, _, node) in zip(names, read, strict=True)}
     systems = root.entries["systems"]
+    for name, levels in factors.items():
+        for level in levels:
+            chosen = level.sets.get(("system",))
+            if chosen is not None and chosen.text not in systems.entries:
+                near = nearest(chosen.text, systems.entries)
+                what = f"no system {chosen.text!r} in systems"
+                fail(chosen, join("factors", name), what, near)
     sets_system = any(("system",) in level.sets for levels in factors.values() for level in levels)
     if len(systems.entries) > 1 and not sets_system:
         implicit = tuple(
@@ -315,13 +322,7 @@ def _case(
             root = put(root, path, node)
     chosen = root.entries.get("system")
     systems = root.entries["systems"]
-    if chosen is not None:
-        system_name = chosen.text
-        if system_name not in systems.entries:
-            near = nearest(system_name, systems.entries)
-            fail(chosen, "system", f"no system {system_name!r} in systems", near)
-    else:
-        system_name = next(iter(systems.entries))
+    system_name = next(iter(systems.entries)) if chosen is None else chosen.text
     return Case(
         name=",".join(f"{f}={level}" for f, level in levels.items()) or name,
         levels=levels,

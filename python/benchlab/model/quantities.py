@@ -120,18 +120,18 @@ def format(value: float | None, unit: str) -> str:
 
 
 _TIME_STEPS = (
-    (1e-9, "ns", 1e-6),
-    (1e-6, "µs", 1e-3),
-    (1e-3, "ms", 1.0),
+    (1e-9, "ns", 1000.0),
+    (1e-6, "µs", 1000.0),
+    (1e-3, "ms", 1000.0),
     (1.0, "s", 120.0),
-    (60.0, "min", 7200.0),
+    (60.0, "min", 120.0),
     (3600.0, "h", math.inf),
 )
 _SIZE_STEPS = (
-    (1.0, "B", 2.0**10),
-    (2.0**10, "KiB", 2.0**20),
-    (2.0**20, "MiB", 2.0**30),
-    (2.0**30, "GiB", 2.0**40),
+    (1.0, "B", 1024.0),
+    (2.0**10, "KiB", 1024.0),
+    (2.0**20, "MiB", 1024.0),
+    (2.0**30, "GiB", 1024.0),
     (2.0**40, "TiB", math.inf),
 )
 
@@ -140,8 +140,8 @@ def _with_steps(size: float, steps: tuple[tuple[float, str, float], ...]) -> str
     if size == 0:
         return f"0{'s' if steps is _TIME_STEPS else 'B'}"
     for scale, name, below in steps:
-        # The rounded figure decides, so that 999.9 µs is 1 ms rather than 1000 µs.
-        if _round(size / scale) < below / scale:
+        # The rounded figure decides too, so that 999.9 µs is 1 ms rather than 1000 µs.
+        if size / scale < below and _round(size / scale) < below:
             return f"{significant(size / scale)}{name}"
     raise AssertionError("the last step has no upper end")
 

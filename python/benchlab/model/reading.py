@@ -25,6 +25,7 @@ from benchlab.model.sections import (
     SESSIONS_EXPLORED,
     TOP,
     Known,
+    check_sections,
     read_expression,
 )
 from benchlab.model.tree import (
@@ -91,16 +92,27 @@ def _read(
         place = Place("--sessions")
         root = put(root, ("sessions",), Node(sessions, str(sessions), place))
     secrets.refuse(root)
+    experiment = _build(root, known)
     fuller = _with_full_axes(root)
-    if full:
-        root = fuller
-    elif fuller != root:
-        _build(fuller, known)
-    return _build(root, known)
+    if fuller == root:
+        return experiment
+    # A mistake in the axes of --full is found before somebody waits for them.
+    try:
+        whole = _build(fuller, known)
+    except InputError as error:
+        raise InputError(
+            f"with --full: {error.what}",
+            file=error.file,
+            line=error.line,
+            key=error.key,
+            nearest=error.nearest,
+        ) from None
+    return whole if full else experiment
 
 
 def _build(root: Node, known: Known) -> Experiment:
     fields = TOP.read(root, "")
+    check_sections(root, known)
     design = read_design(root)
     skip = read_skip(design)
     cases = read_cases(design, fields["experiment"], skip, known)
@@ -124,7 +136,7 @@ def _build(root: Node, known: Known) -> Experiment:
         sessions=fields.get("sessions", SESSIONS_COMPARED if compare else SESSIONS_EXPLORED),
         blocks=fields.get("blocks", BLOCKS),
         seed=fields.get("seed", 1),
-        full=fields["full"].plain() if "full" in fields else {},
+        full={axis: node.plain() for axis, node in fields.get("full", {}).items()},
         allow=fields.get("allow", {}),
         source=root,
         design=cases,
@@ -163,9 +175,7 @@ def _with_full_axes(root: Node) -> Node:
     section = root.entries.get("full")
     if section is None:
         return root
-    if not isinstance(section.value, dict):
-        fail(section, "full", f"is {section.kind()}, not a map")
-    for name, node in section.value.items():
+    for name, node in section.entries.items():
         key = join("full", name)
         if not node.is_scalar:
             root = put(root, ("factors", name), node)

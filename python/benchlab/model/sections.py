@@ -313,6 +313,25 @@ def read_load(node: Node, key: str = "load") -> Load:
     return Load.model_validate(fields)
 
 
+def check_sections(root: Node, known: Known) -> None:
+    """Check each key of the file as it stands, those too that a factor sets in every case.
+
+    Raises:
+        InputError: with the place of what is wrong.
+    """
+    for name, node in root.entries["systems"].entries.items():
+        if not (node.is_scalar and node.value is None):
+            SYSTEM.read(node, join("systems", name))
+    workload = root.entries["workload"]
+    fields = WORKLOAD.read(workload, "workload")
+    if known.workloads is not None and fields.get("name") in known.workloads:
+        keys = known.workloads[fields["name"]]
+        if "options" in fields:
+            keys.options.read(fields["options"], "workload.options")
+    if "load" in root.entries:
+        LOAD.read(root.entries["load"], "load")
+
+
 ALLOWED: dict[str, Form] = {
     "steal": Quantity("", zero=True, high=1.0),
     "head-room": Quantity("", zero=True, high=1.0),
@@ -370,7 +389,7 @@ TOP = Record(
         "blocks": Count(high=100),
         "seed": Count(low=0, high=2**63 - 1),
         "promises": ListOf(Anything({"type": "string"})),
-        "full": Anything({"type": "object"}),
+        "full": MapOf(Anything()),
         "abort_when": ListOf(Anything({"type": "string"})),
         "allow": Record(ALLOWED),
         "faults": Reading(_no_faults, {"type": "array", "maxItems": 0}),

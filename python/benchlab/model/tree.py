@@ -93,7 +93,7 @@ def fail(node: Node, key: str, what: str, nearest: str | None = None) -> NoRetur
 
 def nearest(word: str, choices: Iterable[str]) -> str | None:
     """The choice most like a misspelt word, if any is like it at all."""
-    found = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.55)
+    found = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.5)
     return found[0] if found else None
 
 
