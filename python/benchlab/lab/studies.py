@@ -35,3 +35,13 @@ def find(name: str) -> Path:
     nearest = difflib.get_close_matches(name, known, n=1)
     what = f"no such file or study: {name}; studies: {', '.join(known) or 'none'}"
     raise InputError(what, nearest=nearest[0] if nearest else None)
+
+
+def read(file: Path) -> str:
+    """The text of an experiment file. Raises `InputError` where it is no UTF-8 text."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not UTF-8 text (byte {error.start})", file=str(file)) from error
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=str(file)) from error
