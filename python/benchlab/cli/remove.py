@@ -6,18 +6,19 @@ from typing import Annotated
 import typer
 
 from benchlab import store
+from benchlab.cli.options import Json
 
 
 def remove(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Paths, ids or `last`.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Say it as JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Remove runs and all that was measured in them."""
-    found = [store.find(name) for name in runs]
-    for run in found:
+    found = {run.path: run for run in map(store.find, runs)}
+    for run in found.values():
         store.remove(run)
     if as_json:
-        print(json.dumps({"removed": [str(run.path) for run in found]}))
+        print(json.dumps({"removed": [str(path) for path in found]}))
     else:
-        for run in found:
-            print(f"removed {run.path}")
+        for path in found:
+            print(f"removed {path}")

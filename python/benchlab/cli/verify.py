@@ -1,22 +1,24 @@
 """`benchlab verify`: derives every printed number again from the raw data."""
 
 import json
-from typing import Annotated
 
 import typer
 
 from benchlab import store
+from benchlab.cli.options import Json, RunName
 from benchlab.model.errors import Exit
-from benchlab.report.verification import differences
 
 
-def verify(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A path, an id or `last`.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Say it as JSON.")] = False,
-) -> None:
+def verify(run: RunName, as_json: Json = False) -> None:
     """Derive every printed number again from the raw data; exit 1 if one differs."""
+    from benchlab.judge.run import judge_run
+    from benchlab.lab.opening import reopen
+    from benchlab.report.verification import differences
+
     found = store.find(run)
-    compared, differing = differences(found)
+    opened = reopen(found)
+    judgement = judge_run(opened.experiment, opened.cases, found)
+    compared, differing = differences(found, judgement)
     if as_json:
         rows = [difference.as_json() for difference in differing]
         print(json.dumps({"run": str(found.path), "compared": compared, "differing": rows}))

@@ -1,0 +1,101 @@
+"""Progress: one live line on a terminal, a line a trial without one, nothing when quiet."""
+
+from rich.console import Console
+from rich.live import Live
+from rich.markup import escape
+from rich.text import Text
+
+from benchlab.lab import events
+from benchlab.model import quantities
+
+
+class Display:
+    """Shows the lab's events on standard error, so that standard output is the answer alone."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.console = Console(stderr=True, highlight=False, quiet=quiet)
+        self.live: Live | None = None
+        self.where = ""
+        if self.console.is_terminal and not quiet:
+            self.live = Live(console=self.console, refresh_per_second=4, transient=True)
+
+    def __enter__(self) -> "Display":
+        if self.live:
+            self.live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.live:
+            self.live.stop()
+
+    def show(self, event: events.Event) -> None:
+        """Say what happened."""
+        match event:
+            case events.RunStarted():
+                self._started(event)
+            case events.SessionStarted():
+                self._now(f"session {event.session + 1}/{event.of}: starting systems")
+            case events.SystemDied():
+                self._line(f"[red]{escape(event.system)} died:[/] {escape(event.why)}")
+                for line in event.log_tail.splitlines()[-5:]:
+                    self._line(f"  [dim]{escape(line)}[/]")
+            case events.TrialStarted():
+                attempt = "" if event.attempt == 0 else f", attempt {event.attempt + 1}"
+                self.where = (
+                    f"trial {event.number}/{event.of}, session {event.session + 1}, "
+                    f"block {event.block + 1}{attempt}: {event.case}"
+                )
+                self._now(self.where)
+            case events.Progress():
+                self._progress(event)
+            case events.TrialEnded():
+                self._ended(event)
+            case events.Skipped():
+                session = "" if event.session is None else f" in session {event.session + 1}"
+                self._line(
+                    f"[yellow]skipped{session}:[/] {escape(event.case)}: {escape(event.why)}"
+                )
+            case events.Note():
+                self._line(f"[dim]{escape(event.text)}[/]")
+            case events.RunEnded(state="interrupted"):
+                self._line(
+                    f"interrupted after {event.sessions_done} sessions; "
+                    f"to go on: benchlab run --resume {escape(str(event.path))}"
+                )
+            case _:
+                pass
+
+    def _started(self, event: events.RunStarted) -> None:
+        takes = quantities.format(event.estimate.total_s, "s")
+        guess = " or so" if event.estimate.is_guess else ""
+        done = f", {event.sessions_done} done already" if event.sessions_done else ""
+        self._line(
+            f"[bold]{escape(event.experiment)}[/]: {len(event.cases)} cases × "
+            f"{event.sessions} sessions × {event.blocks} blocks{done}, about {takes}{guess}"
+        )
+
+    def _progress(self, event: events.Progress) -> None:
+        phase = "warm-up" if event.second < 0 else f"{event.second + 1} s"
+        p99 = "" if event.p99_s is None else f", p99 {quantities.format(event.p99_s, 's')}"
+        errors = f", {event.errors} errors" if event.errors else ""
+        rate = quantities.format(event.rate, "1/s")
+        self._now(f"{self.where}  {phase}: {rate}{p99}{errors}")
+
+    def _ended(self, event: events.TrialEnded) -> None:
+        if self.live and event.state == "ok" and event.used:
+            return
+        shown = [
+            f"{name} {quantities.format(value, unit)}"
+            for name, unit in (("throughput", "1/s"), ("latency_p99", "s"))
+            if (value := event.figures.get(name)) is not None
+        ]
+        state = "" if event.state == "ok" and event.used else f" [yellow]{event.state}[/]"
+        why = f" ({escape(event.why)})" if event.why else ""
+        self._line(f"{escape(self.where)}{state}{why}  {', '.join(shown)}")
+
+    def _line(self, markup: str) -> None:
+        self.console.print(markup, soft_wrap=True)
+
+    def _now(self, text: str) -> None:
+        if self.live:
+            self.live.update(Text(text, overflow="ellipsis", no_wrap=True))
