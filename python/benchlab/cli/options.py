@@ -1,8 +1,13 @@
 """Options that several subcommands share, declared once."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from benchlab.model.errors import InputError
+
+if TYPE_CHECKING:
+    from benchlab.lab.opening import Narrowing
 
 Json = Annotated[bool, typer.Option("--json", help="Say it as JSON, for machines.")]
 RunName = Annotated[
@@ -27,3 +32,24 @@ Budget = Annotated[
     typer.Option("--budget", metavar="TIME", help="Fit into this time, e.g. 10m."),
 ]
 Full = Annotated[bool, typer.Option("--full", help="The axes of `full:` in the file.")]
+
+
+def narrowing(
+    assignments: list[str] | None,
+    sessions: int | None,
+    only: list[str] | None,
+    full: bool,
+    budget: str | None,
+) -> "Narrowing":
+    """What the command line changes in the file; `InputError` where it is written wrongly."""
+    from benchlab.lab.opening import Narrowing
+    from benchlab.model import quantities
+
+    found: dict[str, str] = {}
+    for assignment in assignments or ():
+        path, equals, value = assignment.partition("=")
+        if not equals or not path:
+            raise InputError(f"--set takes PATH=VALUE, e.g. --set load.duration=2s: {assignment}")
+        found[path] = value
+    budget_s = None if budget is None else quantities.parse(budget, "s")
+    return Narrowing(found, sessions, tuple(only or ()), full, budget_s)

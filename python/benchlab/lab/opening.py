@@ -12,14 +12,18 @@ from typing import Any
 from benchlab.lab import budget, studies
 from benchlab.load.plan import SCHEMES
 from benchlab.load.workloads import known as known_workloads
+from benchlab.model import secrets
 from benchlab.model.cases import cases, select
 from benchlab.model.experiment import Case, Experiment
+from benchlab.model.records import RunRecord
 from benchlab.model.reading import read_experiment, read_mapping
 from benchlab.model.sections import Known
-from benchlab.model.writing import write_experiment
-from benchlab.store import Run
-from benchlab.store.runs import EXPERIMENT
+from benchlab.model.writing import experiment_text
+from benchlab.store import Run, create
+from benchlab.store.runs import EXPERIMENT, new_id, now_utc
 
+HERE = "here"
+"""The key of `RunRecord.overrides` that keeps the experiment file's folder."""
 KNOWN = Known(workloads=known_workloads(), schemes=SCHEMES)
 
 
@@ -83,16 +87,33 @@ def open_experiment(name: str, narrowing: Narrowing) -> Opened:
 def open_mapping(data: Mapping[str, Any], *, only: Sequence[str] = ()) -> Opened:
     """An experiment that was put together rather than written in a file."""
     experiment = read_mapping(data, known=KNOWN)
-    text = write_experiment(experiment)
+    text = experiment_text(experiment)
     opened = _open(text, "the experiment", Path.cwd(), Narrowing({}))
     return replace(opened, cases=select(opened.cases, only))
+
+
+def begin(opened: Opened, command: Sequence[str], out: Path | None = None) -> Run:
+    """A run's folder for an experiment, with what is known before anything starts."""
+    record = RunRecord(
+        id=new_id(),
+        experiment=opened.experiment.name,
+        state="interrupted",
+        created_utc=now_utc(),
+        command=tuple(secrets.mask(word) for word in command),
+        seed=opened.experiment.seed,
+        sessions=opened.experiment.sessions,
+        blocks=opened.experiment.blocks,
+        overrides={**opened.narrowing.as_record(), HERE: str(opened.folder)},
+        notes=opened.notes,
+    )
+    return create(opened.text, record, out)
 
 
 def reopen(run: Run) -> Opened:
     """The experiment of a run, as it was when the run began."""
     record = run.record
     narrowing = Narrowing.from_record(record.overrides)
-    folder = Path(record.overrides.get("here", run.path))
+    folder = Path(record.overrides.get(HERE, run.path))
     return _open(run.experiment_text(), str(run.path / EXPERIMENT), folder, narrowing)
 
 
@@ -108,5 +129,6 @@ def _open(text: str, file: str, folder: Path, narrowing: Narrowing) -> Opened:
     chosen = select(cases(experiment), narrowing.only)
     notes: tuple[str, ...] = ()
     if narrowing.budget_s is not None:
-        experiment, chosen, notes = budget.fit(experiment, chosen, narrowing.budget_s)
+        fitted = budget.fit(experiment, chosen, narrowing.budget_s)
+        experiment, chosen, notes = fitted.experiment, fitted.cases, fitted.notes
     return Opened(text, folder, experiment, chosen, narrowing, notes)

@@ -1,6 +1,7 @@
 """Where experiment files are found: by path, or a study by its name."""
 
 import difflib
+import re
 from pathlib import Path
 
 import benchlab
@@ -16,6 +17,15 @@ def studies() -> dict[str, Path]:
     for folder in (package / "studies", package.parent.parent / "studies"):
         for file in sorted(folder.glob(f"*/{FILE}")):
             found.setdefault(file.parent.name, file)
+    return found
+
+
+def questions() -> dict[str, str]:
+    """What each study asks, by name."""
+    found = {}
+    for name, file in studies().items():
+        asked = re.search(r"^question:[ \t]*(.+)$", read(file), flags=re.MULTILINE)
+        found[name] = asked[1].strip("'\"") if asked else ""
     return found
 
 

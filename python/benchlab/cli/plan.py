@@ -1,0 +1,94 @@
+"""`benchlab plan`: what a run would do; starts nothing."""
+
+from typing import Any
+
+from benchlab.cli.options import Budget, Full, Json, Only, Sessions, Set, Target, narrowing
+
+
+def plan(
+    target: Target,
+    assignments: Set = None,
+    sessions: Sessions = None,
+    only: Only = None,
+    budget: Budget = None,
+    full: Full = False,
+    as_json: Json = False,
+) -> None:
+    """Show cases, sessions, how long it takes, and what is missing; starts nothing."""
+    from benchlab.cli.answering import say
+    from benchlab.cli.running import check
+    from benchlab.judge.comparisons import counting
+    from benchlab.lab.budget import estimate_time
+    from benchlab.lab.fleet import missing
+    from benchlab.lab.opening import open_experiment
+    from benchlab.model import quantities
+    from benchlab.store import root
+
+    opened = open_experiment(target, narrowing(assignments, sessions, only, full, budget))
+    check(opened)
+    experiment = opened.experiment
+    takes = estimate_time(experiment, opened.cases)
+    lacks = missing(opened.cases)
+    counted = counting(experiment.compare, opened.cases)
+    document: dict[str, Any] = {
+        "experiment": experiment.name,
+        "question": experiment.question,
+        "cases": [
+            {"name": case.name, "missing": lacks.get(case.name), "load": case.load.model_dump()}
+            for case in opened.cases
+        ],
+        "sessions": experiment.sessions,
+        "blocks": experiment.blocks,
+        "trials": takes.trials,
+        "comparisons_that_count": counted,
+        "compare": experiment.compare.model_dump() if experiment.compare else None,
+        "seconds": takes.total_s,
+        "store": str(root()),
+        "notes": list(opened.notes),
+    }
+    lines = [f"{experiment.name}: {experiment.question}", ""]
+    for case in opened.cases:
+        lack = f"  SKIPPED: {lacks[case.name]}" if case.name in lacks else ""
+        lines.append(f"  {case.name or experiment.name}: {load_line(case.load)}{lack}")
+    lines += [
+        "",
+        f"{takes.trials} trials: {len(opened.cases)} cases × {experiment.sessions} sessions "
+        f"× {experiment.blocks} blocks, about {quantities.format(takes.total_s, 's')}"
+        f"{' or so' if takes.is_guess else ''}",
+        compare_line(experiment, counted),
+        f"would be written to {root()}",
+        *opened.notes,
+    ]
+    say(as_json, document, lines)
+
+
+def load_line(load: Any) -> str:
+    """A case's load in words."""
+    from benchlab.model import quantities
+
+    if load.is_open:
+        asked = f"{quantities.format(load.rate, '1/s')} ({load.arrivals}) over "
+        asked += f"{load.connections} connections"
+    else:
+        asked = f"{load.clients} clients"
+    if load.duration is not None:
+        length = quantities.format(load.duration, "s")
+    elif load.transactions is not None:
+        length = f"{load.transactions} transactions"
+    else:
+        length = f"{load.per_client} transactions a client"
+    return f"{asked}, {length} after {quantities.format(load.warmup, 's')} of warm-up"
+
+
+def compare_line(experiment: Any, counting: int) -> str:
+    """What is compared, in words."""
+    from benchlab.model import quantities
+
+    compare = experiment.compare
+    if compare is None:
+        return "explores: figures with intervals, no comparison"
+    smallest = quantities.format(compare.smallest_effect, "")
+    return (
+        f"compares {compare.factor} against {compare.baseline} on {', '.join(compare.metrics)}: "
+        f"{counting} comparisons count, smallest effect that matters {smallest}"
+    )
