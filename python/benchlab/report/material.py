@@ -1,0 +1,177 @@
+"""What the report is made from: the summary, the recipe, and the few series that are drawn.
+
+One frozen value, so that the terminal, the page and the exports show the same thing, and so that
+each can be tested without a run. What is drawn is already condensed here: a curve is some forty
+quantiles, a line at most `POINTS` points, whatever the number of requests. Nothing is judged here.
+"""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from benchlab.model.evidence import CaseResult, Check, Comparison, Summary
+from benchlab.model.experiment import Experiment
+from benchlab.model.metrics import METRICS
+from benchlab.model.records import RunRecord
+
+POINTS = 120
+"""Points of one line at most; longer trials are drawn in wider steps."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Values on a trial's clock, seconds since its origin; None where there was nothing."""
+
+    at_s: tuple[float, ...] = ()
+    values: tuple[float | None, ...] = ()
+
+    def known(self) -> list[tuple[float, float]]:
+        """The points that have a value."""
+        pairs = zip(self.at_s, self.values, strict=True)
+        return [(at, value) for at, value in pairs if value is not None]
+
+
+@dataclass(frozen=True)
+class Clock:
+    """One trial on its own clock: all that is drawn over time."""
+
+    case: str
+    session: int
+    block: int
+    rate: Line = Line()
+    """Completed transactions a second."""
+    latency_p99: Line = Line()
+    """Seconds, for each second; response under an open load, service under a closed one."""
+    errors: Line = Line()
+    """Failed, timed out and unknown in each step."""
+    cpu_user: Line = Line()
+    """Cores' worth of user time of the system."""
+    cpu_system: Line = Line()
+    memory: Line = Line()
+    """Resident bytes of the system."""
+    agent_cpu: Line = Line()
+    """Cores' worth of time the load generator used."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A case's merged distribution of one kind of time."""
+
+    case: str
+    kind: Literal["response", "service"]
+    points: tuple[tuple[float, float], ...]
+    """(quantile, seconds), ascending."""
+    resolved: float
+    """The highest quantile that enough independent samples stand behind."""
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """What the ruler itself can do under a case's Plan: the null server's rate and p99."""
+
+    case: str
+    rate: float | None
+    floor_p99_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Material:
+    """All that a report shows."""
+
+    summary: Summary
+    experiment: Experiment | None = None
+    record: RunRecord | None = None
+    experiment_text: str = ""
+    run: Path | None = None
+    clocks: tuple[Clock, ...] = ()
+    curves: tuple[Curve, ...] = ()
+    ceilings: tuple[Ceiling, ...] = ()
+    labels: tuple[str, ...] = ()
+    """What widens or shades the answer, such as `shared`."""
+    settle: str = ""
+    """The command that would settle an inconclusive answer, as it stands in the answer."""
+    logs: dict[str, str] = field(default_factory=dict)
+    """The last lines of a case's system, where it died."""
+
+    def clocks_of(self, case: str) -> list[Clock]:
+        """A case's trials in session order."""
+        found = [clock for clock in self.clocks if clock.case == case]
+        return sorted(found, key=lambda clock: (clock.session, clock.block))
+
+    @property
+    def claim(self) -> str:
+        """The first sentence of the answer."""
+        return self._sentences[0]
+
+    @property
+    def shades(self) -> str:
+        """The other sentences, the command that would settle it left out."""
+        rest = self._sentences[1]
+        return " ".join(rest.replace(f"This would settle it: {self.settle}", "").split())
+
+    @property
+    def _sentences(self) -> tuple[str, str]:
+        first, *rest = re.split(r"(?<=\.)\s+(?=[A-Z])", self.summary.answer, maxsplit=1)
+        return first, rest[0] if rest else ""
+
+    @property
+    def smallest_effect(self) -> float:
+        """δ: the smallest effect that matters, as a share."""
+        compare = self.experiment.compare if self.experiment else None
+        return compare.smallest_effect if compare else 0.03
+
+    @property
+    def is_open(self) -> bool:
+        """Whether latency means response."""
+        return bool(self.experiment and self.experiment.load.is_open)
+
+    @property
+    def counting(self) -> tuple[Comparison, ...]:
+        """The comparisons whose rule was fixed beforehand."""
+        return tuple(c for c in self.summary.comparisons if c.counts)
+
+    @property
+    def leads(self) -> tuple[Comparison, ...]:
+        """Figures without a verdict."""
+        return tuple(c for c in self.summary.comparisons if not c.counts)
+
+    @property
+    def measured(self) -> tuple[CaseResult, ...]:
+        """The cases that have at least one figure."""
+        return tuple(case for case in self.summary.cases if case.metrics)
+
+    @property
+    def troubled(self) -> tuple[CaseResult, ...]:
+        """The cases that are not simply ok."""
+        return tuple(case for case in self.summary.cases if case.state != "ok")
+
+
+def unit_of(metric: str) -> str:
+    """A metric's unit; none for a system's own counters."""
+    return METRICS[metric].unit if metric in METRICS else ""
+
+
+def not_valid(case: CaseResult) -> list[Check]:
+    """The checks that shade this case's figures."""
+    return [check for check in case.checks if check.verdict in ("invalid", "unknown")]
+
+
+HEADLINES = (
+    "throughput",
+    "completion_time",
+    "latency_p50",
+    "latency_p99",
+    "errors",
+    "system_cpu_per_transaction",
+    "system_memory",
+)
+"""The metrics of the compact table, as far as a run has them."""
+
+
+def headline_metrics(summary: Summary) -> list[str]:
+    """The compact table's columns: what was compared first, then the usual ones that exist."""
+    present = {name for case in summary.cases for name in case.metrics}
+    compared = list(dict.fromkeys(c.metric for c in summary.comparisons if c.counts))
+    wanted = [name for name in HEADLINES if name in present]
+    return wanted + [name for name in compared if name in present and name not in wanted]

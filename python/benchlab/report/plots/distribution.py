@@ -1,0 +1,102 @@
+"""The distribution of latency on a percentile axis: 50, 90, 99, 99.9 … equally far apart.
+
+Response is the strong line, service the thin one, in the tone of the case's level. Beyond the
+highest quantile that enough independent samples stand behind, a line is dashed: it was seen, but
+may not be claimed. All panels share both axes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from benchlab.model.evidence import CaseResult
+from benchlab.report.grouping import Grouping, Panel
+from benchlab.report.material import Curve
+from benchlab.report.plots.axes import Scale, draw_x, draw_y, spread, value_scale
+from benchlab.report.plots.canvas import Canvas
+from benchlab.report.plots.colours import tone
+
+HEIGHT = 250
+_TOP, _BOTTOM = 26, 218
+ALIKE = 0.05
+"""Response and service are drawn as one where they differ by less than this share everywhere."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """One panel."""
+
+    label: str
+    canvas: Canvas
+
+
+def distributions(
+    cases: Sequence[CaseResult], curves: Sequence[Curve], grouping: Grouping, *, is_open: bool
+) -> list[Distribution]:
+    """A panel for each combination of levels that colour does not tell."""
+    by_case: dict[tuple[str, str], Curve] = {
+        (curve.case, curve.kind): curve for curve in curves if curve.points
+    }
+    shown = [case for case in cases if (case.name, "service") in by_case]
+    if not shown:
+        return []
+    values = [value for curve in by_case.values() for _, value in curve.points if value > 0]
+    y = value_scale(values, _BOTTOM, _TOP, "s", log_above=6.0)
+    last = max(curve.points[-1][0] for curve in by_case.values())
+    x = Scale(0.0, min(max(last, 0.99), 0.99999), kind="nines")
+    panels = grouping.panels(shown, by_sweep=True)
+    return [Distribution(p.label, _panel(p, by_case, grouping, x, y, is_open)) for p in panels]
+
+
+def _panel(
+    panel: Panel,
+    curves: Mapping[tuple[str, str], Curve],
+    grouping: Grouping,
+    x: Scale,
+    y: Scale,
+    is_open: bool,
+) -> Canvas:
+    words = ", ".join(case.name for case in panel.cases)
+    canvas = Canvas(HEIGHT, f"Latency distribution of {words}", left=58, right=96)
+    canvas.name = f"distribution-{panel.label or 'all'}"
+    draw_y(canvas, y, 4)
+    draw_x(canvas, x, [(q, f"{q * 100:.6g}%") for q in x.ticks()], _TOP, _BOTTOM)
+    ends: list[tuple[float, str, str]] = []
+    for case in panel.cases:
+        service, response = (curves.get((case.name, kind)) for kind in ("service", "response"))
+        hue = tone(grouping.colour_of(case))
+        main, other = (response, service) if is_open else (service, response)
+        if main is None:
+            main, other = other, None
+        assert main is not None
+        split = other is not None and not _alike(main, other)
+        name = grouping.series_of(case) if grouping.colour else ""
+        if other is not None and split:
+            _line(canvas, other, x, y, f"thin s-{hue}")
+            ends.append((y(other.points[-1][1]), f"{name} {other.kind}".strip(), hue))
+        _line(canvas, main, x, y, f"line s-{hue}")
+        label = f"{name} {main.kind}" if split or not name else name
+        ends.append((y(main.points[-1][1]), label.strip(), hue))
+    places = spread([end[0] for end in ends], 14, _TOP, _BOTTOM)
+    for place, (_, label, hue) in zip(places, ends, strict=True):
+        canvas.text((1, place + 4), label, f"label f-{hue}", dx=6)
+    return canvas
+
+
+def _alike(one: Curve, other: Curve) -> bool:
+    values = dict(other.points)
+    return all(
+        abs(value - values[q]) <= ALIKE * max(value, 1e-12)
+        for q, value in one.points
+        if q in values
+    )
+
+
+def _line(canvas: Canvas, curve: Curve, x: Scale, y: Scale, style: str) -> None:
+    points = [(q, value) for q, value in curve.points if x.low <= q <= x.high and value > 0]
+    sure = [(x(q), y(value)) for q, value in points if q <= curve.resolved]
+    unsure = [(x(q), y(value)) for q, value in points if q > curve.resolved]
+    if sure:
+        canvas.path(sure, style)
+        unsure = [sure[-1], *unsure]
+    if len(unsure) > 1:
+        canvas.path(unsure, f"{style} dashed")

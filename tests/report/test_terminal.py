@@ -1,0 +1,84 @@
+"""The answer in a terminal: complete at every width, without colour and in plain ASCII."""
+
+import io
+from pathlib import Path
+
+import fakes
+import pytest
+from rich.console import Console
+
+from benchlab.report import terminal
+from benchlab.report.material import Material
+
+
+def shown(material: Material, width: int, *, colour: bool = False, page: Path | None = None) -> str:
+    stream = io.StringIO()
+    console = Console(
+        file=stream, width=width, force_terminal=colour, color_system="standard" if colour else None
+    )
+    terminal.render(material, console, page)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("width", [60, 80, 140])
+@pytest.mark.parametrize("name", fakes.ALL)
+def test_nothing_is_wider_than_the_terminal(name: str, width: int) -> None:
+    text = shown(fakes.ALL[name](), width, page=Path("benchlab-runs/x/report.html"))
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= width
+
+
+@pytest.mark.parametrize("width", [60, 140])
+def test_the_answer_is_first_and_complete(width: int) -> None:
+    material = fakes.quickstart()
+    text = shown(material, width, page=Path("somewhere/report.html"))
+    flat = " ".join(text.split())
+    assert flat.index("▲ better") < flat.index("At clients=4, together is")
+    assert flat.index("At clients=4, together is") < flat.index("Throughput")
+    for case in material.summary.cases:
+        assert case.name in flat
+    for words in ("2,134/s", "[2,109 … 2,160]", "Latency p99", "· lead", "p 0.008", "✓ holds",
+                  "8 sessions × 1 block", "steady unknown", "somewhere/report.html"):  # fmt: skip
+        assert words in flat or words.replace("p 0", "0") in flat, words
+
+
+@pytest.mark.parametrize("width", [60, 140])
+def test_trouble_is_loud_and_shaded_figures_are_words(width: int) -> None:
+    flat = " ".join(shown(fakes.troubled(), width).split())
+    for words in ("DIED fetch=each,clients=1", "SKIPPED", "OVERLOADED", "at least 2,5", "withheld",
+                  "✕ invalid", "✕ broken", "? cannot be told", "allowed: steal up to 5 %",
+                  "head-room invalid", "agent-bound"):  # fmt: skip
+        assert words in flat, words
+
+
+def test_an_inconclusive_answer_says_what_would_settle_it() -> None:
+    text = shown(fakes.inconclusive(), 140)
+    assert "This would settle it: benchlab run quickstart.yaml --sessions 19" in text
+    assert "? inconclusive" in text
+
+
+def test_shared_cores_stand_beside_the_answer() -> None:
+    assert "shared" in shown(fakes.explored(), 80)
+
+
+def test_names_cannot_drive_the_terminal() -> None:
+    text = shown(fakes.hostile(), 100)
+    assert "\x1b" not in text
+    assert "<script>" in text
+
+
+def test_colour_adds_nothing_but_colour() -> None:
+    import re
+
+    plain = shown(fakes.troubled(), 100)
+    coloured = shown(fakes.troubled(), 100, colour=True)
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+
+
+def test_a_terminal_without_unicode_gets_ascii() -> None:
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii")
+    terminal.render(fakes.quickstart(), Console(file=stream, width=100))
+    stream.flush()
+    assert b"2,134/s" in raw.getvalue()
+    assert b"us" in raw.getvalue()
