@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from benchlab.load.workloads import BUILT_IN
-from benchlab.load.workloads.asked import Asked, BuiltIn
+from benchlab.load.workloads.asked import Asked, BuiltIn, body_text
 from benchlab.model.errors import InputError
 from benchlab.model.experiment import Case, Expect, Load, Operation, Transaction, Workload
 from benchlab.model.grammar import LATER
@@ -55,7 +55,7 @@ def make_plan(
         "version": VERSION,
         "seeds": seeds(seed, session, block),
         "driver": _driver(case, scheme, urls),
-        "workload": _workload(_asked(case, scheme, urls), scheme, folder),
+        "workload": _workload(_asked(case, scheme, urls, folder), scheme),
         "schedule": _schedule(load),
         "warmup_ns": _ns(load.warmup),
         "stop": _stop(load),
@@ -90,7 +90,7 @@ def loading_plan(
         "version": VERSION,
         "seeds": seeds(seed, 0, 0),
         "driver": driver,
-        "workload": _workload(loading.asked, scheme, Path()),
+        "workload": _workload(loading.asked, scheme),
         "schedule": {"closed": {"clients": 1}},
         "warmup_ns": 0,
         "stop": {"transactions": loading.transactions},
@@ -124,7 +124,9 @@ def _scheme(urls: Sequence[str]) -> str:
     schemes = {url.partition(":")[0] for url in urls}
     scheme = sorted(schemes)[0]
     if len(schemes) > 1:
-        raise InputError(f"the URLs of one system differ in their scheme: {', '.join(schemes)}")
+        raise InputError(
+            f"the URLs of one system differ in their scheme: {', '.join(sorted(schemes))}"
+        )
     if scheme not in SCHEMES:
         listed = ", ".join(f"{name}:" for name in SCHEMES)
         what = f"a driver for {scheme}: {LATER}, which speaks {listed}"
@@ -144,11 +146,16 @@ def _driver(case: Case, scheme: str, urls: Sequence[str]) -> dict[str, Any]:
 
 
 def _target(url: str) -> str:
-    parts = urlsplit(url)
     try:
-        port = parts.port or 80
+        parts = urlsplit(url)
     except ValueError:
-        raise InputError(f"{url!r} has no port between 1 and 65535") from None
+        raise InputError(f"{url!r} is no URL") from None
+    try:
+        port = parts.port if parts.port is not None else 80
+    except ValueError:
+        port = 0
+    if port == 0:
+        raise InputError(f"{url!r} has no port between 1 and 65535")
     if not parts.hostname:
         raise InputError(f"{url!r} names no host")
     if "@" in parts.netloc:
@@ -176,35 +183,41 @@ def _built_in(case: Case, scheme: str) -> tuple[BuiltIn, Workload] | None:
     return built_in, Workload(name=name, options=options, data=data)
 
 
-def _asked(case: Case, scheme: str, urls: Sequence[str]) -> Asked:
+def _asked(case: Case, scheme: str, urls: Sequence[str], folder: Path) -> Asked:
     found = _built_in(case, scheme)
     if found is None:
-        return Asked(case.workload.mix, case.workload.values)
+        mix = tuple(_with_files(transaction, folder) for transaction in case.workload.mix)
+        return Asked(mix, case.workload.values)
     built_in, workload = found
-    return built_in.ask(workload, urls)
+    return built_in.ask(workload, urls, folder)
 
 
-def _workload(asked: Asked, scheme: str, folder: Path) -> dict[str, Any]:
+def _with_files(transaction: Transaction, folder: Path) -> Transaction:
+    key = join(join("workload.mix", transaction.name), "body")
+    operations = tuple(
+        operation.model_copy(update={"body": body_text(operation.body, folder, key)})
+        for operation in transaction.operations
+    )
+    return transaction.model_copy(update={"operations": operations})
+
+
+def _workload(asked: Asked, scheme: str) -> dict[str, Any]:
     return {
         "values": asked.values,
-        "transactions": [
-            _transaction(transaction, scheme, folder) for transaction in asked.transactions
-        ],
+        "transactions": [_transaction(transaction, scheme) for transaction in asked.transactions],
     }
 
 
-def _transaction(transaction: Transaction, scheme: str, folder: Path) -> dict[str, Any]:
+def _transaction(transaction: Transaction, scheme: str) -> dict[str, Any]:
     key = join("workload.mix", transaction.name)
     return {
         "name": transaction.name,
         "weight": transaction.weight,
-        "operations": [
-            _operation(operation, scheme, folder, key) for operation in transaction.operations
-        ],
+        "operations": [_operation(operation, scheme, key) for operation in transaction.operations],
     }
 
 
-def _operation(operation: Operation, scheme: str, folder: Path, key: str) -> dict[str, Any]:
+def _operation(operation: Operation, scheme: str, key: str) -> dict[str, Any]:
     if (operation.sql is not None) != (scheme == "sqlite"):
         spoken = "sql:" if scheme == "sqlite" else "get:, post: and their like"
         raise InputError(
@@ -219,7 +232,7 @@ def _operation(operation: Operation, scheme: str, folder: Path, key: str) -> dic
                 "method": operation.method,
                 "path": operation.path,
                 "headers": [list(header) for header in operation.headers],
-                "body": _body(operation.body, folder, key),
+                "body": operation.body,
             }
         }
     return {
@@ -230,19 +243,6 @@ def _operation(operation: Operation, scheme: str, folder: Path, key: str) -> dic
     }
 
 
-def _body(body: str | None, folder: Path, key: str) -> str | None:
-    if body is None or not body.startswith("@"):
-        return body
-    path = folder / body[1:]
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not a text in UTF-8", key=join(key, "body")) from None
-    except OSError as error:
-        what = f"cannot read {path}: {error.strerror or error}"
-        raise InputError(what, key=join(key, "body")) from None
-
-
 def _expect(expect: Expect) -> dict[str, Any]:
     return {
         "status": None if expect.status is None else list(expect.status),
@@ -251,6 +251,7 @@ def _expect(expect: Expect) -> dict[str, Any]:
         "headers": [list(header) for header in expect.headers.items()],
         "rows": expect.rows,
         "first": expect.first,
+        "keyed": expect.keyed,
     }
 
 

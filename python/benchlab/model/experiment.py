@@ -60,6 +60,8 @@ class Expect(Frozen):
     headers: dict[str, str] = {}
     rows: str | None = None
     first: str | None = None
+    keyed: str | None = None
+    """Name of a value with a `key`, which the second column is for the first one of its row."""
 
 
 class Operation(Frozen):

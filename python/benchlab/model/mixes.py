@@ -114,37 +114,73 @@ def _constant(node: Node, key: str) -> Any:
     return node.text if isinstance(node.value, bool) else node.value
 
 
+def _yes_or_no(node: Node, key: str) -> bool:
+    if not isinstance(node.value, bool):
+        fail(node, key, f"is {node.kind()}, not true or false")
+    return node.value
+
+
 _share = Number(high=1.0)
+_YES_OR_NO = Reading(_yes_or_no, {"type": "boolean"})
+_EXPONENTIAL = _ranged(share=_share, within=_share)
+_LIST = Record(
+    {"low": _WHOLE, "high": _WHOLE, "length": _LENGTH, "distinct": _YES_OR_NO},
+    required=("low", "high", "length"),
+)
+_BATCH = Record(
+    {"start": _WHOLE, "length": Count(high=2**32 - 1), "last": _WHOLE},
+    required=("start", "length", "last"),
+)
+
+
+def _exponential(node: Node, key: str) -> dict[str, Any]:
+    found: dict[str, Any] = _EXPONENTIAL.read(node, key)
+    share, within = found.get("share", 0.95), found.get("within", 0.8571)
+    if not 0 < within < share < 1:
+        fail(node, key, f"needs 0 < within ({within:g}) < share ({share:g}) < 1")
+    return found
+
+
+def _list(node: Node, key: str) -> dict[str, Any]:
+    found = _LIST.read(node, key)
+    low, high, length = found["low"], found["high"], found["length"]
+    if low > high:
+        fail(node, key, f"{low} is more than {high}")
+    most = length["high"] if isinstance(length, dict) else length
+    if found.get("distinct") and most > high - low + 1:
+        fail(node, key, f"there are not {most} distinct numbers from {low} to {high}")
+    return found
+
+
+def _batch(node: Node, key: str) -> dict[str, Any]:
+    found = _BATCH.read(node, key)
+    if found["start"] > found["last"]:
+        fail(node, key, f"{found['start']} is more than {found['last']}")
+    return found
+
+
 GENERATORS: dict[str, Form] = {
     "constant": Reading(_constant, {"type": ["string", "number", "boolean"]}),
     "sequence": Reading(_sequence, {"type": ["integer", "object"]}),
     "uniform": _ranged(),
     "zipfian": _ranged(
         theta=Number(above=True),
-        scramble=Reading(lambda node, key: _yes_or_no(node, key), {"type": "boolean"}),
+        scramble=_YES_OR_NO,
     ),
     "latest": _ranged(),
     "hotspot": Record(
         {"low": _WHOLE, "high": _WHOLE, "set": _share, "share": _share},
         required=("low", "high", "set", "share"),
     ),
-    "exponential": _ranged(share=_share, within=_share),
+    "exponential": Reading(_exponential, _EXPONENTIAL.schema()),
     "text": Reading(_keyed, {"type": ["integer", "array", "object"]}),
     "bytes": Reading(_keyed, {"type": ["integer", "array", "object"]}),
     "choice": Reading(_choice, {"type": ["array", "object"]}),
     "template": Text(),
-    "list": _ranged(
-        length=_LENGTH,
-        distinct=Reading(lambda node, key: _yes_or_no(node, key), {"type": "boolean"}),
-    ),
+    "list": Reading(_list, _LIST.schema()),
+    "batch": Reading(_batch, _BATCH.schema()),
 }
 """Generators of values by name, each read into the Plan's form."""
-
-
-def _yes_or_no(node: Node, key: str) -> bool:
-    if not isinstance(node.value, bool):
-        fail(node, key, f"is {node.kind()}, not true or false")
-    return node.value
 
 
 def _value(node: Node, key: str) -> dict[str, Any]:
@@ -156,13 +192,17 @@ def _value(node: Node, key: str) -> dict[str, Any]:
     name = one_of(node, key, GENERATORS)
     Record(GENERATORS).check_keys(node, key)
     below = join(key, name)
-    found = GENERATORS[name].read(node.entries[name], below)
-    if name == "list" and "length" not in found:
-        fail(node, below, "length is missing")
-    return {name: found}
+    return {name: GENERATORS[name].read(node.entries[name], below)}
 
 
-VALUES = MapOf(
+def _values(node: Node, key: str) -> dict[str, Any]:
+    for name, child in node.entries.items():
+        if not name or re.search(r"[${}]", name):
+            fail(child, join(key, name), "a value's name is not empty and has none of $, { and }")
+    return _EACH_VALUE.read(node, key)
+
+
+_EACH_VALUE = MapOf(
     Reading(
         _value,
         {
@@ -179,6 +219,8 @@ VALUES = MapOf(
         },
     )
 )
+VALUES = Reading(_values, _EACH_VALUE.schema())
+_WRITTEN = ("host", "content-length", "transfer-encoding", "connection")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
@@ -191,7 +233,7 @@ def _headers(node: Node, key: str) -> dict[str, str]:
             fail(child, below, "is not the name of a header")
         if re.search(r"[\r\n\0]", value):
             fail(child, below, "a header's value stands on one line")
-        if name.lower() in ("content-length", "transfer-encoding", "connection"):
+        if name.lower() in _WRITTEN:
             fail(child, below, "is written by the driver")
     return found
 
@@ -215,6 +257,7 @@ EXPECT = Record(
         "headers": MapOf(Text(written=True)),
         "rows": Text(written=True),
         "first": Text(written=True),
+        "keyed": Text(),
     }
 )
 _REQUEST: dict[str, Form] = {
@@ -285,7 +328,7 @@ def _operation(name: str, fields: dict[str, Any], node: Node, key: str) -> Opera
         ]
         request: dict[str, Any] = {"sql": fields["sql"]}
     else:
-        wrong = [part for part in ("rows", "first") if getattr(expect, part)]
+        wrong = [part for part in ("rows", "first", "keyed") if getattr(expect, part)]
         request = {"method": ask.upper(), "path": fields[ask], "body": fields.get("body")}
         request["headers"] = tuple(fields.get("headers", {}).items())
     if wrong:
@@ -301,6 +344,10 @@ MIX = MapOf(
 )
 
 
+_NAMES = re.compile(r"\.(text|bytes)\.key$|\.expect\.keyed$|(?<!headers)\.for_each$")
+"""Keys whose value is the name of a value."""
+
+
 def check_mentions(node: Node, key: str, names: Collection[str]) -> None:
     """Refuse a `${name}` anywhere below a node that is not one of the values.
 
@@ -310,18 +357,26 @@ def check_mentions(node: Node, key: str, names: Collection[str]) -> None:
     for child, below in _scalars(node, key):
         if not isinstance(child.value, str):
             continue
-        if re.search(r"\.(constant|choice)\b", below):
+        if re.match(r"workload\.values\.[^.]+\.(constant|choice)\b", below):
             continue
-        if (
-            re.search(r"\.(text|bytes)\.key$|(?<!headers)\.for_each$", below)
-            and child.value not in names
-        ):
+        if _NAMES.search(below) and child.value not in names:
             fail(child, below, f"unknown value {child.value!r}", nearest(child.value, names))
-        for name in _TEMPLATE.findall(child.value):
+        for name in _mentions(child, below, child.value):
             if name.startswith("env:"):
                 fail(child, below, f"${{{name}}} in a workload {LATER}")
             if name not in names:
                 fail(child, below, f"unknown value ${{{name}}}", nearest(name, names))
+
+
+def _mentions(node: Node, key: str, text: str) -> Iterator[str]:
+    """The names between `${` and `}`; `$${` is the text `${`."""
+    for match in re.finditer(r"(\$?)\$\{", text):
+        if match[1]:
+            continue
+        end = text.find("}", match.end())
+        if end < 0:
+            fail(node, key, "${ is not closed by }; write $${ for the text ${")
+        yield text[match.end() : end]
 
 
 def _scalars(node: Node, key: str) -> Iterator[tuple[Node, str]]:

@@ -146,7 +146,7 @@ def read_system(node: Node, name: str, key: str, known: Known) -> System:
     fields = SYSTEM.read(node, key)
     for url in fields.get("at", ()):
         _check_url(node.entries["at"], join(key, "at"), url, known)
-    scheme = urlsplit(fields["at"][0]).scheme if "at" in fields else None
+    scheme = fields["at"][0].partition(":")[0] if "at" in fields else None
     kind = fields.setdefault("kind", scheme or name)
     if kind not in known.kinds and kind != scheme:
         at = node.entries.get("kind", node)
@@ -176,6 +176,14 @@ def _check_url(node: Node, key: str, url: str, known: Known) -> None:
         listed = ", ".join(f"{name}:" for name in known.schemes)
         what = f"a driver for {scheme}: {LATER}, which speaks {listed}"
         fail(node, key, what, nearest(scheme, known.schemes))
+    try:
+        # A port that is chosen when the system starts is any port here.
+        parts = urlsplit(re.sub(r"\$\{[^}]*\}", "1", url))
+        sound = parts.port != 0 and (scheme != "http" or bool(parts.hostname))
+    except ValueError:
+        sound = False
+    if not sound:
+        fail(node, key, f"{url!r} is no URL with a host and a port such as http://127.0.0.1:8080/")
 
 
 _LATER_WORKLOAD = ("script", "scripts")

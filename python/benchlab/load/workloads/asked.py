@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from benchlab.model.errors import InputError
 from benchlab.model.experiment import Transaction, Workload
 from benchlab.model.sections import WorkloadKeys
 
@@ -33,7 +35,25 @@ class BuiltIn:
     keys: WorkloadKeys
     schemes: tuple[str, ...]
     """Schemes of the URLs it can be asked of."""
-    ask: Callable[[Workload, Sequence[str]], Asked]
-    """What is asked of systems at these URLs."""
+    ask: Callable[[Workload, Sequence[str], Path], Asked]
+    """What is asked of a system at these URLs; files that are named lie in the folder."""
     load: Callable[[Workload], Loading | None] = lambda workload: None
     """How its data come to be, if it has any."""
+
+
+def body_text(body: str | None, folder: Path, key: str) -> str | None:
+    """A body as it stands, or what is in the file that `@FILE` names.
+
+    Raises:
+        InputError: when the file cannot be read as text.
+    """
+    if body is None or not body.startswith("@"):
+        return body
+    path = folder / body[1:]
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not a text in UTF-8", key=key) from None
+    except OSError as error:
+        what = f"cannot read {path}: {error.strerror or error}"
+        raise InputError(what, key=key) from None

@@ -2,12 +2,13 @@
 
 A login reads a user and then each of 10 to 100 distinct buddies, 55 on average: `fetch: each` by a
 query of its own, `together` by one query for all, `lazy` not at all. The login is the transaction.
-A name is text that follows from its id, so a name that comes back alone is compared with what it
-must be; of a query for all, the number of rows is. Absent: friendships are not stored, since which
-users are buddies does not change what reading them costs.
+A name is text that follows from its id, so every name that comes back is compared with what it must
+be. Absent: friendships are not stored, since which users are buddies does not change what reading
+them costs.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from benchlab.load.workloads.asked import Asked, BuiltIn, Loading
@@ -18,7 +19,7 @@ from benchlab.model.sections import WorkloadKeys
 USERS = 100_000
 FEWEST, MOST = 10, 100
 NAME_CHARACTERS = 32
-_ROWS_AT_ONCE = 100
+_ROWS_AT_ONCE = 1000
 
 
 def _users(workload: Workload) -> int:
@@ -29,7 +30,7 @@ def _name_of(value: str) -> dict[str, Any]:
     return {"text": {"length": NAME_CHARACTERS, "key": value}}
 
 
-def ask(workload: Workload, _urls: Sequence[str]) -> Asked:
+def ask(workload: Workload, _urls: Sequence[str], _folder: Path) -> Asked:
     """The login, its buddies fetched as the option says."""
     users = _users(workload)
     values: dict[str, Any] = {
@@ -68,30 +69,27 @@ def ask(workload: Workload, _urls: Sequence[str]) -> Asked:
             Operation(
                 name="buddies",
                 sql="SELECT id, name FROM users WHERE id IN (${buddies})",
-                expect=Expect(rows="${buddies}"),
+                expect=Expect(rows="${buddies}", keyed="user_name"),
             )
         )
     return Asked((Transaction(name="login", operations=tuple(operations)),), values)
 
 
 def load(workload: Workload) -> Loading:
-    """The table of users, filled by statements of a hundred rows."""
+    """The table of users, filled by transactions of a thousand rows."""
     users = _users(workload)
-    values: dict[str, Any] = {}
-    rows = []
-    for row in range(1, _ROWS_AT_ONCE + 1):
-        values[f"id{row}"] = {"sequence": {"start": row, "step": _ROWS_AT_ONCE}}
-        values[f"name{row}"] = _name_of(f"id{row}")
-        rows.append(f"(${{id{row}}}, ${{name{row}}})")
+    values: dict[str, Any] = {
+        "ids": {"batch": {"start": 1, "length": _ROWS_AT_ONCE, "last": users}},
+        "name": _name_of("ids"),
+    }
     create = "CREATE TABLE IF NOT EXISTS users (id INTEGER PRIMARY KEY, name TEXT NOT NULL)"
-    # The last statement may reach beyond the last user; what lies there is not inserted.
-    insert = (
-        "INSERT INTO users (id, name) SELECT column1, column2 "
-        f"FROM (VALUES {', '.join(rows)}) WHERE column1 <= {users}"
-    )
+    insert = "INSERT INTO users (id, name) VALUES (${ids}, ${name})"
     filling = Transaction(
         name="load",
-        operations=(Operation(name="schema", sql=create), Operation(name="rows", sql=insert)),
+        operations=(
+            Operation(name="schema", sql=create),
+            Operation(name="row", sql=insert, for_each="ids", expect=Expect(rows="1")),
+        ),
     )
     return Loading(Asked((filling,), values), -(-users // _ROWS_AT_ONCE))
 

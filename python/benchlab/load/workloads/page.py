@@ -1,9 +1,11 @@
 """One request to one URL, again and again: what `try` asks of an address."""
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
-from benchlab.load.workloads.asked import Asked, BuiltIn
+from benchlab.load.workloads.asked import Asked, BuiltIn, body_text
 from benchlab.model.errors import InputError
 from benchlab.model.experiment import Expect, Operation, Transaction, Workload
 from benchlab.model.grammar import Choice, Record, Text
@@ -11,8 +13,8 @@ from benchlab.model.mixes import EXPECT, HEADERS, METHODS, PATH
 from benchlab.model.sections import WorkloadKeys
 
 
-def ask(workload: Workload, urls: Sequence[str]) -> Asked:
-    """The request; without an option `path` it is the URL's own.
+def ask(workload: Workload, urls: Sequence[str], folder: Path) -> Asked:
+    """The request; without an option `path` it is the URL's own. No text in it is a template.
 
     Raises:
         InputError: when the URLs of one system have different paths and none is given.
@@ -22,16 +24,26 @@ def ask(workload: Workload, urls: Sequence[str]) -> Asked:
     if "path" not in options and len(paths) > 1:
         listed = " and ".join(sorted(paths))
         raise InputError(f"the URLs of one system differ ({listed})", key="workload.options.path")
-    body = options.get("body")
+    body = body_text(options.get("body"), folder, "workload.options.body")
     operation = Operation(
         name="page",
         method=options.get("method", "GET" if body is None else "POST"),
-        path=options.get("path") or paths.pop(),
-        headers=tuple(options.get("headers", {}).items()),
-        body=body,
-        expect=Expect.model_validate(options.get("expect", {})),
+        path=_literal(options.get("path") or paths.pop()),
+        headers=tuple((name, _literal(v)) for name, v in options.get("headers", {}).items()),
+        body=None if body is None else _literal(body),
+        expect=_literal_expect(options.get("expect", {})),
     )
     return Asked((Transaction(name="page", operations=(operation,)),))
+
+
+def _literal(text: str) -> str:
+    return text.replace("${", "$${")
+
+
+def _literal_expect(expect: dict[str, Any]) -> Expect:
+    texts = {key: _literal(v) for key, v in expect.items() if isinstance(v, str)}
+    headers = {name: _literal(v) for name, v in expect.get("headers", {}).items()}
+    return Expect.model_validate({**expect, **texts, "headers": headers})
 
 
 def request_path(url: str) -> str:

@@ -1,0 +1,262 @@
+"""Cases become Plans: the driver by scheme, the requests by workload, the times by load."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchlab.load.plan import loading_plan, make_plan, seeds
+from benchlab.load.workloads import known
+from benchlab.model.cases import cases
+from benchlab.model.errors import InputError
+from benchlab.model.experiment import Case
+from benchlab.model.reading import read_mapping
+from benchlab.model.sections import Known
+
+KNOWN = Known(workloads=known())
+SHOP = ["http://127.0.0.1:8080/"]
+DATABASE = ["sqlite:/data/x.db"]
+
+
+def case(
+    workload: dict[str, Any], load: dict[str, Any] | None = None, at: str | None = SHOP[0]
+) -> Case:
+    system = {"at": at} if at else {"kind": "sqlite", "settings": {"cache_size": -2000}}
+    data = {"experiment": "x", "systems": {"shop": system}, "workload": workload}
+    return cases(read_mapping(data | {"load": load or {}}, known=KNOWN))[0]
+
+
+def plan(found: Case, urls: list[str] | None = None, **more: Any) -> dict[str, Any]:
+    where = {"seed": 1, "session": 0, "block": 0} | more
+    return make_plan(found, urls=urls or SHOP, **where)
+
+
+PAGE = {"mix": {"page": {"get": "/"}}}
+BUDDIES = {"name": "buddies", "data": {"users": 2500}}
+
+
+def test_a_mix_over_http() -> None:
+    mix = {
+        "page": {
+            "get": "/item/${id}",
+            "headers": {"Accept": "text/html"},
+            "weight": 9,
+            "expect": {"status": 200, "contains": "${id}"},
+        },
+        "visit": {"transaction": [{"get": "/", "name": "front"}, {"post": "/o", "body": "x"}]},
+    }
+    found = plan(
+        case({"mix": mix, "values": {"id": {"zipfian": [1, 100]}}}, {"duration": "2s"}),
+        ["http://a:1/", "http://[::1]/"],
+        cpus=[0, 1],
+    )
+    assert found["version"] == 1
+    assert found["driver"] == {"kind": "http", "targets": ["http://a:1", "http://[::1]:80"]}
+    assert found["workload"]["values"] == {"id": {"zipfian": {"low": 1, "high": 100}}}
+    page, visit = found["workload"]["transactions"]
+    assert (page["name"], page["weight"]) == ("page", 9.0)
+    assert page["operations"][0]["request"]["http"] == {
+        "method": "GET",
+        "path": "/item/${id}",
+        "headers": [["Accept", "text/html"]],
+        "body": None,
+    }
+    assert page["operations"][0]["expect"]["status"] == [200]
+    assert page["operations"][0]["expect"]["contains"] == "${id}"
+    assert [operation["name"] for operation in visit["operations"]] == ["front", "visit.2"]
+    assert visit["operations"][1]["request"]["http"]["method"] == "POST"
+    assert (found["workers"], found["cpus"]) == (2, [0, 1])
+
+
+def test_times_of_a_closed_load() -> None:
+    found = plan(
+        case(PAGE, {"clients": 3, "think": "10ms", "warmup": "300ms", "timeout": "2s"}),
+        cpus=[2, 3, 4, 5],
+    )
+    assert found["schedule"] == {"closed": {"clients": 3, "think": {"constant_ns": 10_000_000}}}
+    assert (found["warmup_ns"], found["timeout_ns"]) == (300_000_000, 2_000_000_000)
+    assert found["stop"] == {"duration_ns": 5_000_000_000}
+    assert found["workers"] == 3, "a worker without a client has nothing to do"
+    assert found["connection"] == "kept"
+
+
+@pytest.mark.parametrize(
+    ("transactions", "stop"),
+    [(60000, {"transactions": 60000}), ("600 per client", {"per_client": 600})],
+)
+def test_ending_by_count(transactions: Any, stop: dict[str, int]) -> None:
+    found = plan(case(PAGE, {"transactions": transactions, "connection": "new"}))
+    assert found["stop"] == stop
+    assert found["connection"] == "new"
+    assert found["schedule"] == {"closed": {"clients": 16, "think": "none"}}
+
+
+def segment(begin: float, end: float, length_ns: int) -> dict[str, float]:
+    return {"from_per_second": begin, "to_per_second": end, "length_ns": length_ns}
+
+
+def test_an_open_load_with_a_shape() -> None:
+    ramp = {"to": "500/s", "over": "1s"}
+    shape = [ramp, {"hold": "2s"}, {"step": "900/s"}, {"hold": "500ms"}, {"step": "50/s"}]
+    load = {"rate": "100/s", "arrivals": "constant", "connections": 8, "duration": "10s"}
+    found = plan(case(PAGE, {**load, "shape": shape}))
+    assert found["schedule"] == {
+        "open": {
+            "arrivals": "constant",
+            "connections": 8,
+            "shape": [
+                segment(100, 500, 1_000_000_000),
+                segment(500, 500, 2_000_000_000),
+                segment(900, 900, 500_000_000),
+                segment(50, 50, 6_500_000_000),
+            ],
+        }
+    }
+
+
+def test_a_shape_gives_the_duration() -> None:
+    found = plan(case(PAGE, {"rate": "10/s", "shape": [{"hold": "2s"}, {"hold": "1s"}]}))
+    assert found["stop"] == {"duration_ns": 3_000_000_000}
+    assert len(found["schedule"]["open"]["shape"]) == 2
+
+
+def test_a_flat_open_load() -> None:
+    shape = plan(case(PAGE, {"rate": "10/s"}))["schedule"]["open"]["shape"]
+    assert shape == [segment(10, 10, 5_000_000_000)]
+    by_count = plan(case(PAGE, {"rate": "10/s", "transactions": 7}))
+    assert by_count["schedule"]["open"]["shape"] == [segment(10, 10, 1_000_000_000)]
+
+
+def test_a_last_step_needs_time() -> None:
+    shape = [{"hold": "5s"}, {"step": "9/s"}]
+    with pytest.raises(InputError, match=r"load\.shape: ends in a step"):
+        plan(case(PAGE, {"rate": "10/s", "shape": shape}))
+
+
+def test_seeds_are_a_blocks_and_contents_the_experiments() -> None:
+    first = seeds(1, 0, 0)
+    assert plan(case(PAGE))["seeds"] == plan(case(BUDDIES, at=None), DATABASE)["seeds"] == first
+    others = [seeds(1, 0, 1), seeds(1, 1, 0), seeds(2, 0, 0)]
+    for name in ("keys", "arrivals", "faults"):
+        assert len({found[name] for found in [first, *others]}) == 4
+    assert first["values"] == others[0]["values"] == others[1]["values"] != others[2]["values"]
+    assert len(set(first.values())) == 4
+
+
+def test_buddies_each() -> None:
+    found = plan(case(BUDDIES, at=None), DATABASE)
+    assert found["driver"] == {
+        "kind": "sqlite",
+        "path": "/data/x.db",
+        "pragmas": {"cache_size": "-2000"},
+    }
+    values = found["workload"]["values"]
+    assert values["user"] == {"uniform": {"low": 1, "high": 2500}}
+    (login,) = found["workload"]["transactions"]
+    assert login["name"] == "login"
+    user, buddy = login["operations"]
+    assert (user["expect"]["rows"], user["expect"]["first"]) == ("1", "${user_name}")
+    assert (buddy["for_each"], buddy["expect"]["first"]) == ("buddies", "${buddy_name}")
+    assert values["buddies"]["list"] == {
+        "low": 1,
+        "high": 2500,
+        "length": {"low": 10, "high": 100},
+        "distinct": True,
+    }
+
+
+def test_buddies_together_and_lazily() -> None:
+    together = plan(case({**BUDDIES, "options": {"fetch": "together"}}, at=None), DATABASE)
+    buddies = together["workload"]["transactions"][0]["operations"][1]
+    assert (buddies["for_each"], buddies["expect"]["rows"]) == (None, "${buddies}")
+    assert buddies["expect"]["keyed"] in together["workload"]["values"]
+    assert "IN (${buddies})" in buddies["request"]["sql"]
+    lazy = plan(case({**BUDDIES, "options": {"fetch": "lazy"}}, at=None), DATABASE)
+    assert len(lazy["workload"]["transactions"][0]["operations"]) == 1
+
+
+def test_loading_buddies() -> None:
+    each, lazy = (
+        loading_plan(case({**BUDDIES, "options": {"fetch": fetch}}, at=None), urls=DATABASE, seed=1)
+        for fetch in ("each", "lazy")
+    )
+    assert each is not None
+    assert each == lazy, "what is asked has no part in the data"
+    assert each["stop"] == {"transactions": 3}
+    assert each["workload"]["values"]["ids"] == {
+        "batch": {"start": 1, "length": 1000, "last": 2500}
+    }
+    assert each["driver"]["pragmas"] == {"cache_size": "-2000", "synchronous": "off"}
+    measured = plan(case(BUDDIES, at=None), DATABASE, session=3)
+    assert each["seeds"]["values"] == measured["seeds"]["values"]
+    (loaded,) = [v["text"] for v in each["workload"]["values"].values() if "text" in v]
+    asked = measured["workload"]["values"]["user_name"]["text"]
+    assert loaded["length"] == asked["length"]
+    assert loading_plan(case(PAGE), urls=SHOP, seed=1) is None
+
+
+def test_a_running_database_is_not_filled() -> None:
+    with pytest.raises(InputError, match="already running is not available in this version"):
+        loading_plan(case(BUDDIES, at="sqlite:/srv/app.db"), urls=["sqlite:/srv/app.db"], seed=1)
+
+
+def page(urls: list[str], **options: Any) -> dict[str, Any]:
+    found = plan(case({"name": "page", "options": options}), urls)
+    (transaction,) = found["workload"]["transactions"]
+    operation: dict[str, Any] = transaction["operations"][0]
+    return operation
+
+
+def test_a_page_is_its_url() -> None:
+    request = page(["http://h/a?b=${c}"])["request"]["http"]
+    assert request == {"method": "GET", "path": "/a?b=$${c}", "headers": [], "body": None}
+    assert page(["http://h"])["request"]["http"]["path"] == "/"
+    posted = page(SHOP, body="{${x}}", headers={"A": "${y}"}, path="/p", expect={"status": 201})
+    assert posted["request"]["http"] == {
+        "method": "POST",
+        "path": "/p",
+        "headers": [["A", "$${y}"]],
+        "body": "{$${x}}",
+    }
+    assert posted["expect"]["status"] == [201]
+    assert page(SHOP, method="DELETE")["request"]["http"]["method"] == "DELETE"
+    with pytest.raises(InputError, match="differ"):
+        page(["http://h/a", "http://h/b"])
+
+
+def test_a_body_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "order.json").write_text('@{"id": "ü"}')
+    mix = {"mix": {"order": {"post": "/", "body": "@order.json"}}}
+    for workload in (mix, {"name": "page", "options": {"body": "@order.json"}}):
+        found = plan(case(workload), folder=tmp_path)
+        operation = found["workload"]["transactions"][0]["operations"][0]
+        assert operation["request"]["http"]["body"] == '@{"id": "ü"}'
+    with pytest.raises(InputError, match=r"workload\.mix\.order\.body: cannot read .*nowhere"):
+        plan(case(mix), folder=tmp_path / "nowhere")
+    (tmp_path / "order.json").write_bytes(b"\xff")
+    with pytest.raises(InputError, match="is not a text in UTF-8"):
+        plan(case(mix), folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("workload", "urls", "message"),
+    [
+        (PAGE, ["gopher://h/"], "a driver for gopher: is not available in this version, which"
+         " speaks http:, sqlite:"),
+        (PAGE, ["http://h/", "sqlite:x"], "the URLs of one system differ in their scheme: http,"
+         " sqlite"),
+        (PAGE, DATABASE, "workload.mix.page: 'page' is not for sqlite:, which is asked sql:"),
+        ({"mix": {"q": {"sql": "SELECT 1"}}}, SHOP, "workload.mix.q: 'q' is not for http:, which is"
+         " asked get:, post: and their like"),
+        (BUDDIES, SHOP, "workload.name: buddies asks sqlite: in this version; shop is http:"),
+        (PAGE, ["http://u:p@h/"], "a user in an http: URL is not sent; use a header"
+         " `Authorization`"),
+        (PAGE, ["http://h:99999/"], "'http://h:99999/' has no port between 1 and 65535"),
+        (PAGE, ["http:///x"], "'http:///x' names no host"),
+        (PAGE, ["http://[::1/"], "'http://[::1/' is no URL"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_asked(workload: dict[str, Any], urls: list[str], message: str) -> None:
+    with pytest.raises(InputError) as error:
+        plan(case(workload), urls)
+    assert str(error.value) == message
