@@ -41,9 +41,13 @@ class Process:
     """A started program and everything below it."""
 
     def __init__(
-        self, leash: "Leash", argv: Sequence[str], pid: int, keeper: int, log: Path | None
+        self, leash: "Leash", argv: Sequence[str], reply: Mapping[str, Any], log: Path | None
     ) -> None:
-        self.argv, self.pid, self.keeper, self.log = tuple(argv), pid, keeper, log
+        self.argv, self.log = tuple(argv), log
+        self.number: int = reply["reply"]
+        """Of this process on its leash; process ids come again."""
+        self.pid: int = reply["pid"]
+        self.keeper: int = reply["keeper"]
         self._leash = leash
 
     def poll(self) -> int | None:
@@ -174,7 +178,7 @@ class Leash:
             reply = self._ask(request, numbers)
         if "error" in reply:
             raise HostError(_why_not_started(argv, reply["errno"], reply["error"], cpus))
-        process = Process(self, argv, reply["pid"], reply["keeper"], log)
+        process = Process(self, argv, reply, log)
         self._started.append(process)
         return process
 
@@ -202,7 +206,7 @@ class Leash:
         """Exit status of a process of this leash; None while it runs."""
         with self._lock:
             self._take_in()
-            return self._statuses.get(process.pid)
+            return self._statuses.get(process.number)
 
     def kill(self) -> None:
         """Kills every process at once."""

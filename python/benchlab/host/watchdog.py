@@ -152,7 +152,7 @@ def _keep(
         except ChildProcessError:
             break
         if pid == main:
-            _say(lab, {"exited": main, "status": os.waitstatus_to_exitcode(status)})
+            _say(lab, {"exited": request["id"], "status": os.waitstatus_to_exitcode(status)})
     _say(lab, {"gone": os.getpid()})
     os._exit(0)
 

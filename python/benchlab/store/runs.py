@@ -3,6 +3,7 @@
 Absent: the rows of a Measurement (`measurement`), and any judgement of what is read.
 """
 
+import io
 import json
 import os
 import re
@@ -13,7 +14,7 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import polars
 from pydantic import ValidationError
@@ -22,6 +23,9 @@ from benchlab.model.errors import HostError, InputError
 from benchlab.model.evidence import Summary
 from benchlab.model.records import RunRecord, TrialRecord
 from benchlab.store import files
+
+if TYPE_CHECKING:
+    from benchlab.store.measurement import Measurement
 
 STORE = "BENCHLAB_STORE"
 EXPERIMENT, RUN, SUMMARY, LOCK = "experiment.yaml", "run.json", "summary.json", "run.lock"
@@ -54,6 +58,10 @@ class Trial:
         plan: dict[str, Any] = json.loads((self.path / PLAN).read_bytes())
         return plan
 
+    def measurement(self) -> "Measurement":
+        """What the agent measured. Raises HostError when there is none."""
+        return _measurement(self.path)
+
     def has_measurement(self) -> bool:
         """Whether the agent wrote anything at all."""
         path = self.path / MEASUREMENT
@@ -68,8 +76,9 @@ class Trial:
 
     def write_probes(self, frame: polars.DataFrame) -> None:
         """Keeps what the probes saw."""
-        with files.writing(self.path / PROBES):
-            frame.write_ipc(self.path / PROBES, compression="zstd")
+        packed = io.BytesIO()
+        frame.write_ipc(packed, compression="zstd")
+        files.replace(self.path / PROBES, packed.getvalue())
 
     def log_tail(self) -> str:
         """The end of the system's log, as it was after the trial; empty when it wrote nothing."""
@@ -79,6 +88,20 @@ class Trial:
     def write_log_tail(self, text: str) -> None:
         """Keeps the end of the system's log."""
         files.replace(self.path / LOG, text)
+
+    def ceiling(self) -> "Measurement | None":
+        """The null server under this Plan's shape at full speed, if it was measured."""
+        return self._null("ceiling")
+
+    def floor(self) -> "Measurement | None":
+        """The null server at the rate the system reached, if it was measured."""
+        return self._null("floor")
+
+    def _null(self, which: str) -> "Measurement | None":
+        folder = self.record.ceiling
+        if folder is None or not (self.run.path / folder / which / MEASUREMENT).exists():
+            return None
+        return _measurement(self.run.path / folder / which)
 
 
 PROBE_SCHEMA: Mapping[str, type[polars.DataType]] = {
@@ -267,6 +290,15 @@ def _checked(run: Run) -> Run:
         key = ".".join(str(part) for part in first["loc"])
         raise InputError(first["msg"], file=str(run.path / RUN), key=key) from error
     return run
+
+
+def _measurement(folder: Path) -> "Measurement":
+    from benchlab.store.measurement import Measurement
+
+    path = folder / MEASUREMENT
+    if not path.exists():
+        raise HostError(f"there is no measurement in {folder}")
+    return Measurement.read(path)
 
 
 def _in_order(path: Path) -> tuple[int, int, str]:

@@ -2,5 +2,6 @@
 
 from benchlab.systems.protocol import Instance, Kind, Place
 from benchlab.systems.registry import KINDS, kind_of
+from benchlab.systems.sharing import instance_key
 
-__all__ = ["KINDS", "Instance", "Kind", "Place", "kind_of"]
+__all__ = ["KINDS", "Instance", "Kind", "Place", "instance_key", "kind_of"]

@@ -50,7 +50,8 @@ class Reached:
 
     def run(self, command: Command) -> None:
         """Runs a command beside it."""
-        run_command(self._place.leash, fill(command.command, {}), command.timeout, self._folder())
+        line = fill(command.command, {"here": str(self._place.here.absolute())})
+        run_command(self._place.leash, line, command.timeout, self._folder())
 
     def stop(self, grace_s: float) -> None:
         """Leaves it running."""

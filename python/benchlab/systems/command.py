@@ -1,9 +1,9 @@
 """Any server that a command line starts.
 
 The command, its files and its environment may mention `${port}` (a free port), `${dir}` (a folder
-of its own) and `${env:NAME}`; anything else in `${}` is left as it stands, since configuration
-files have their own. No shell is involved unless the command says `sh -c`. Absent: what the server
-speaks, but for seeing that it answers.
+of its own), `${here}` (the experiment file's folder) and `${env:NAME}`; anything else in `${}` is
+left as it stands, since configuration files have their own. No shell is involved unless the command
+says `sh -c`. Absent: what the server speaks, but for seeing that it answers.
 """
 
 import os
@@ -25,7 +25,7 @@ from benchlab.systems.protocol import Place
 READY_S = 30.0
 POLL_S = 0.02
 NOT_HTTP_TRIES = 3
-_MENTION = re.compile(r"\$\{(port|dir|pid|env:([A-Za-z_][A-Za-z0-9_]*))\}")
+_MENTION = re.compile(r"\$\{(port|dir|here|pid|env:([A-Za-z_][A-Za-z0-9_]*))\}")
 
 
 class Started:
@@ -38,7 +38,7 @@ class Started:
         self.folder = place.folder / "dir"
         self.log = place.folder / "log"
         self.is_pinned = bool(place.cpus)
-        self._names = {"dir": str(self.folder)}
+        self._names = {"dir": str(self.folder), "here": str(place.here.absolute())}
         if port is not None:
             self._names["port"] = str(port)
         self.urls: tuple[str, ...] = (self.fill(system.url),) if system.url else ()

@@ -21,6 +21,8 @@ class Place:
     leash: Leash
     folder: Path
     cpus: tuple[int, ...] = ()
+    here: Path = Path()
+    """The experiment file's folder."""
     seed: str = ""
     """Of whatever is drawn as it starts."""
     pause: Callable[[float], None] = time.sleep

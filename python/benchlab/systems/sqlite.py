@@ -45,7 +45,8 @@ class Embedded:
 
     def run(self, command: Command) -> None:
         """Runs a command beside it, with `${dir}` filled in."""
-        line = fill(command.command, {"dir": str(self.path.parent)})
+        names = {"dir": str(self.path.parent), "here": str(self._place.here.absolute())}
+        line = fill(command.command, names)
         run_command(self._place.leash, line, command.timeout, self.path.parent)
 
     def stop(self, grace_s: float) -> None:

@@ -1,0 +1,189 @@
+"""The systems of one session: started afresh, shared by cases, loaded, and taken away in order.
+
+Cases that differ in load or in what is asked share an instance; all instances stay up, idle, until
+the session ends, where memory allows; otherwise one is up at a time. Absent: the trials.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchlab.host import cores, memory
+from benchlab.host.processes import Leash
+from benchlab.lab import events
+from benchlab.lab.stopping import StopToken
+from benchlab.load import agent
+from benchlab.load.plan import loading_plan
+from benchlab.model.errors import BenchlabError, HostError
+from benchlab.model.experiment import Case
+from benchlab.model.records import CpuSets
+from benchlab.systems import Instance, Place, instance_key, kind_of
+
+GRACE_S = 10.0
+"""How long a system has to stop by itself."""
+SPARE_SHARE = 0.1
+"""Of the machine's memory must stay free, or systems are started one at a time."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What every session of a run shares."""
+
+    leash: Leash
+    folder: Path
+    """For everything temporary."""
+    here: Path
+    """The experiment file's folder."""
+    seed: int
+    stop: StopToken
+    emit: Callable[[events.Event], None]
+
+
+class StoppedError(Exception):
+    """The lab was asked to stop."""
+
+
+class Fleet:
+    """The instances of one session."""
+
+    def __init__(self, setting: Setting, session: int, cases: Sequence[Case]) -> None:
+        self._setting, self._session = setting, session
+        self._cases = {instance_key(case): case for case in reversed(cases)}
+        self._up: dict[str, Instance] = {}
+        self._failed: dict[str, HostError] = {}
+        self._starts = 0
+        self.one_at_a_time = False
+
+    def open(self) -> None:
+        """Starts every system in an order of its own for this session; failures are kept.
+
+        Raises StoppedError when the lab is asked to stop meanwhile.
+        """
+        keys = sorted(self._cases)
+        random.Random(f"{self._setting.seed}/{self._session}/start").shuffle(keys)
+        for key in keys:
+            self._try_start(key)
+            if key != keys[-1] and memory.available_share() < SPARE_SHARE:
+                self.one_at_a_time = True
+                self._say(
+                    f"session {self._session}: memory is short, so one system is up at a time"
+                )
+                self.close()
+                return
+
+    def instance(self, case: Case) -> Instance:
+        """The case's system, started again where it died or had to make room.
+
+        Raises HostError when it does not come up.
+        """
+        key = instance_key(case)
+        if self.one_at_a_time:
+            for other in [other for other in self._up if other != key]:
+                self._stop(other)
+        if key in self._up and (why := self._up[key].died()):
+            self._say(f"session {self._session}: {case.system_name} {why} and is started again")
+            self._stop(key)
+        if key not in self._up and key not in self._failed:
+            self._try_start(key)
+        if key in self._failed:
+            raise self._failed[key]
+        return self._up[key]
+
+    def close(self) -> None:
+        """Stops every system, the last started first; at once where the lab is in a hurry."""
+        errors = []
+        for key in reversed(list(self._up)):
+            try:
+                self._stop(key)
+            except HostError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+    def _stop(self, key: str) -> None:
+        self._up.pop(key).stop(0.0 if self._setting.stop.is_urgent else GRACE_S)
+
+    def _try_start(self, key: str) -> None:
+        if self._setting.stop.is_set:
+            raise StoppedError
+        case = self._cases[key]
+        began = time.monotonic()
+        try:
+            instance = self._start(key, case)
+        except HostError as error:
+            if self._setting.stop.is_set:
+                raise StoppedError from error
+            self._failed[key] = error
+            return
+        seconds = time.monotonic() - began
+        self._setting.emit(events.SystemStarted(case.system_name, instance.urls, seconds))
+
+    def _start(self, key: str, case: Case) -> Instance:
+        setting = self._setting
+        self._starts += 1
+        place = Place(
+            leash=setting.leash,
+            folder=setting.folder / f"{self._session}-{self._starts}",
+            cpus=placed(case).system,
+            here=setting.here,
+            seed=f"{setting.seed}/{self._session}/{case.system_name}",
+            pause=setting.stop.pause,
+        )
+        kind = kind_of(case.system_name, case.system)
+        instance = kind.start(case.system_name, case.system, place)
+        self._up[key] = instance
+        try:
+            self._load(key, case, instance)
+            for command in case.system.before_session:
+                instance.run(command)
+        except BenchlabError:
+            self._stop(key)
+            raise
+        return instance
+
+    def _load(self, key: str, case: Case, instance: Instance) -> None:
+        """Brings the data in: from the first session's copy where there can be one."""
+        setting = self._setting
+        plan = loading_plan(case, urls=instance.urls, seed=setting.seed, cpus=placed(case).agent)
+        if plan is None:
+            return
+        number = sorted(self._cases).index(key)
+        snapshot = setting.folder / f"snapshot-{number}"
+        if snapshot.exists():
+            instance.restore(snapshot)
+            return
+        folder = setting.folder / f"loading-{self._session}-{self._starts}"
+        folder.mkdir()
+        outcome = agent.run(
+            plan, folder, leash=setting.leash, should_stop=lambda: setting.stop.is_set
+        )
+        if outcome.state != "complete":
+            raise StoppedError
+        instance.keep(snapshot)
+
+    def _say(self, text: str) -> None:
+        self._setting.emit(events.Note(text))
+
+
+def placed(case: Case) -> CpuSets:
+    """The cores of a case's agent and system, by its placement.
+
+    An embedded system has the agent's; one that already runs stays where it is.
+    """
+    if case.system.kind == "sqlite" and not case.system.at:
+        return CpuSets()
+    sets = cores.divide(case.system.placement)
+    if case.system.at:
+        return CpuSets(agent=sets.agent, shared=True)
+    return sets
+
+
+def missing(cases: Iterable[Case]) -> dict[str, str]:
+    """What this machine lacks, by case name; each says how to get it."""
+    found: dict[str, str] = {}
+    for case in cases:
+        if why := kind_of(case.system_name, case.system).missing(case.system):
+            found[case.name] = why
+    return found

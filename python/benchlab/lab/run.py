@@ -1,0 +1,267 @@
+"""A run: sessions of freshly started systems, blocks of trials in random order, to the end or on.
+
+Everything that is found out goes into the run's folder as it is found out, so that a run can end at
+any moment and be resumed: the session that was under way is then run again, its trials kept and not
+used. Absent: what the figures say (`judge`), and any output; events are emitted.
+"""
+
+import contextlib
+import platform
+import random
+from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import benchlab
+from benchlab.host import fingerprint
+from benchlab.host.processes import Leash
+from benchlab.lab import budget, events, watch
+from benchlab.lab.fleet import Fleet, Setting, StoppedError, missing
+from benchlab.lab.stopping import StopToken
+from benchlab.lab.trial import Trials, Turn
+from benchlab.load import agent
+from benchlab.model.errors import BenchlabError, HostError, InputError
+from benchlab.model.experiment import Case, Experiment
+from benchlab.model.records import RunRecord, SkippedCase
+from benchlab.store import Run
+from benchlab.store.runs import RUN
+from benchlab.systems import instance_key, kind_of
+
+PACKAGES = ("numpy", "polars", "scipy")
+"""Whose versions a figure may hang on."""
+
+
+def execute(
+    experiment: Experiment,
+    cases: Sequence[Case],
+    run: Run,
+    *,
+    emit: Callable[[events.Event], None],
+    stop: StopToken,
+    here: Path = Path(),
+) -> RunRecord:
+    """Runs, or goes on with, an experiment.
+
+    Args:
+        experiment: What is asked, with what the command line changed already in it.
+        cases: Those of its cases that are wanted.
+        run: The folder; one that has done sessions already is resumed.
+        emit: Is told what happens.
+        stop: Asked once, load and systems are stopped in order; twice, at once.
+        here: The experiment file's folder.
+
+    Returns:
+        The run's record as it stands at the end: complete, interrupted, or failed.
+
+    Raises:
+        InputError: before anything is started, where the experiment cannot be run as it is written.
+        HostError: where nothing could be measured, or the disk is full.
+    """
+    watch.check(experiment.abort_when)
+    agent.binary()
+    with run.acquire(), Leash() as leash, stop.on_urgent(leash.kill):
+        leash.guard_record(run.path / RUN)
+        folder = leash.folder()
+        setting = Setting(leash, folder, here, experiment.seed, stop, emit)
+        return _Lab(setting, experiment, cases, run).work()
+
+
+def check_same(run: Run, experiment_text: str) -> None:
+    """Raises InputError unless a run can be resumed with this experiment file."""
+    if run.record.state == "complete":
+        raise InputError("is complete: there is nothing to resume", key=run.path.name)
+    if run.experiment_text() != experiment_text:
+        raise InputError(
+            f"was begun with another experiment file; it is kept as {run.path / 'experiment.yaml'}",
+            key=run.path.name,
+        )
+
+
+def orders(seed: int, session: int, blocks: int, cases: Sequence[Case]) -> list[list[Case]]:
+    """Every block of a session: each case once, in an order drawn from seed, session and block."""
+    drawn = []
+    for block in range(blocks):
+        order = list(cases)
+        random.Random(f"{seed}/{session}/{block}").shuffle(order)
+        drawn.append(order)
+    return drawn
+
+
+class _Lab:
+    """The state of one `execute`."""
+
+    def __init__(
+        self, setting: Setting, experiment: Experiment, cases: Sequence[Case], run: Run
+    ) -> None:
+        self._setting, self._experiment, self._run = setting, experiment, run
+        self._emit = self._noting(setting.emit)
+        self._setting = Setting(
+            setting.leash, setting.folder, setting.here, setting.seed, setting.stop, self._emit
+        )
+        lacks = missing(cases)
+        self._all = tuple(cases)
+        self._cases = [case for case in cases if case.name not in lacks]
+        self._skipped = dict(lacks)
+        self._record = self._begin()
+        self._trials = Trials(self._setting, experiment, run)
+
+    def work(self) -> RunRecord:
+        """All sessions that are left."""
+        record = self._record
+        self._emit(
+            events.RunStarted(
+                self._run.path,
+                self._experiment.name,
+                tuple(case.name for case in self._cases),
+                record.sessions,
+                record.sessions_done,
+                record.blocks,
+                budget.estimate_time(self._experiment, self._cases),
+            )
+        )
+        for name, why in self._skipped.items():
+            self._emit(events.Skipped(name, why))
+        try:
+            for session in range(record.sessions_done, record.sessions):
+                if not self._cases or self._setting.stop.is_set:
+                    break
+                self._session(session)
+                if not self._setting.stop.is_set:
+                    self._note(sessions_done=session + 1)
+        except BaseException:
+            self._finish("interrupted")
+            raise
+        return self._conclude()
+
+    def _session(self, session: int) -> None:
+        cases = list(self._cases)
+        keys = {instance_key(case): case.system_name for case in cases}
+        self._emit(
+            events.SessionStarted(session, self._record.sessions, tuple(sorted(keys.values())))
+        )
+        with self._fleet(session, cases) as fleet:
+            blocks = orders(self._experiment.seed, session, self._experiment.blocks, cases)
+            turns = [(block, case) for block, order in enumerate(blocks) for case in order]
+            out: set[str] = set()
+            for number, (block, case) in enumerate(turns, 1):
+                if self._setting.stop.is_set:
+                    return
+                if case.name not in out and not self._turn(
+                    Turn(case, session, block, number, len(turns)), fleet
+                ):
+                    out.add(case.name)
+        self._emit(events.SessionEnded(session, self._record.sessions))
+
+    @contextlib.contextmanager
+    def _fleet(self, session: int, cases: Sequence[Case]) -> Iterator[Fleet]:
+        fleet = Fleet(self._setting, session, cases)
+        try:
+            # Being asked to stop is a way to end, not an error.
+            with contextlib.suppress(StoppedError):
+                fleet.open()
+                yield fleet
+                return
+            yield fleet
+        finally:
+            fleet.close()
+
+    def _turn(self, turn: Turn, fleet: Fleet) -> bool:
+        """One case's turn; false when it is not to have another one in this session."""
+        case = turn.case
+        try:
+            instance = fleet.instance(case)
+        except HostError as error:
+            self._trials.first_error = self._trials.first_error or error
+            if self._has_run(case):
+                self._emit(events.Skipped(case.name, str(error), turn.session))
+            else:
+                self._leave_out(case, str(error))
+            return False
+        record = self._trials.run(turn, instance)
+        if record.state == "aborted":
+            self._leave_out(case, "")
+        return record.state in ("ok", "interrupted")
+
+    def _leave_out(self, case: Case, why: str) -> None:
+        """Has no more turns for a case; one that never ran is named as skipped."""
+        self._cases = [other for other in self._cases if other.name != case.name]
+        if why:
+            self._skipped[case.name] = why
+            self._emit(events.Skipped(case.name, why))
+            self._note(skipped=self._skipped_cases())
+
+    def _has_run(self, case: Case) -> bool:
+        return any(trial.record.case == case.name for trial in self._run.trials())
+
+    def _conclude(self) -> RunRecord:
+        if self._setting.stop.is_set:
+            return self._finish("interrupted")
+        records = [trial.record for trial in self._run.trials()]
+        if not any(record.used and record.state != "failed" for record in records):
+            self._finish("failed")
+            if self._trials.first_error is not None:
+                raise self._trials.first_error
+            lacks = "; ".join(f"{name}: {why}" for name, why in self._skipped.items())
+            raise HostError(f"nothing could be measured: {lacks or 'no case was left'}")
+        self._note(sessions_done=self._record.sessions)
+        return self._finish("complete")
+
+    def _finish(self, state: str) -> RunRecord:
+        # A disk that is full must not hide why the run ends.
+        with contextlib.suppress(BenchlabError):
+            self._note(state=state)
+        self._emit(events.RunEnded(self._run.path, state, self._record.sessions_done))
+        return self._record
+
+    def _begin(self) -> RunRecord:
+        """Writes down what the run rests on, and sets aside what a former lab left unfinished."""
+        former = self._run.record
+        for trial in self._run.trials():
+            left = trial.record
+            if left.session >= former.sessions_done and left.used:
+                trial.update(
+                    left.model_copy(update={"used": False, "why": "its session is run again"})
+                )
+        systems: dict[str, Any] = {}
+        for case in self._all:
+            kind = kind_of(case.system_name, case.system)
+            systems.setdefault(case.system_name, kind.describe(case.system))
+        record = former.model_copy(
+            update={
+                "state": "running",
+                "host": fingerprint.take(),
+                "versions": _versions(),
+                "systems": systems,
+                "skipped": self._skipped_cases(),
+            }
+        )
+        if former.host and former.host.get("fingerprint") != record.host["fingerprint"]:
+            raise InputError("was begun on another machine; start anew", key=self._run.path.name)
+        self._run.update(record)
+        return record
+
+    def _skipped_cases(self) -> tuple[SkippedCase, ...]:
+        return tuple(SkippedCase(case=name, why=why) for name, why in self._skipped.items())
+
+    def _note(self, **changes: object) -> None:
+        self._record = self._record.model_copy(update=changes)
+        self._run.update(self._record)
+
+    def _noting(self, emit: Callable[[events.Event], None]) -> Callable[[events.Event], None]:
+        """Keeps notes in the run's record as well as handing them on."""
+
+        def said(event: events.Event) -> None:
+            if isinstance(event, events.Note):
+                self._note(notes=(*self._record.notes, event.text))
+            emit(event)
+
+        return said
+
+
+def _versions() -> dict[str, str]:
+    found = {"benchlab": benchlab.__version__, "python": platform.python_version()}
+    for package in PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found

@@ -1,0 +1,223 @@
+"""One trial: load, probes and watch put together, judged, and repeated once where that may help.
+
+Absent: which trial comes when (`run`), and bringing systems up (`fleet`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import polars
+
+from benchlab import store
+from benchlab.host.probes import Probes, Root
+from benchlab.host.processes import Process
+from benchlab.judge.run import needs_repeat
+from benchlab.judge.trial import TrialJudgement, judge_trial
+from benchlab.lab import events
+from benchlab.lab.fleet import Setting, placed
+from benchlab.lab.watch import Watch
+from benchlab.load import agent, null
+from benchlab.load.plan import make_plan
+from benchlab.model.errors import BenchlabError, EngineBug, HostError
+from benchlab.model.experiment import Case, Experiment
+from benchlab.model.records import TrialRecord
+from benchlab.store import Run, Trial
+from benchlab.systems import Instance
+
+State = Literal["ok", "died", "failed", "aborted", "interrupted"]
+LOG_LINES = 40
+SHOWN = ("throughput", "latency_p50", "latency_p99", "errors")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Whose turn it is."""
+
+    case: Case
+    session: int
+    block: int
+    number: int
+    of: int
+
+
+@dataclass
+class _Ended:
+    """How the load came to its end."""
+
+    state: State = "ok"
+    why: str = ""
+    rate: float = 0.0
+    error: BenchlabError | None = field(default=None)
+
+
+def _bytes_per_operation(trial: Trial) -> float:
+    """What an answered operation of the measured part brought; zero where none was answered."""
+    rows = trial.measurement().rows
+    answered = rows.filter(
+        (polars.col("kind") == "operation")
+        & (polars.col("interval") >= 0)
+        & (polars.col("name") != "connect")
+    )
+    count = float(answered["ok"].sum() + answered["failed"].sum())
+    return float(answered["bytes_in"].sum()) / count if count else 0.0
+
+
+class Trials:
+    """Runs trials into a run's folder."""
+
+    def __init__(self, setting: Setting, experiment: Experiment, run: Run) -> None:
+        self._setting, self._experiment, self._run = setting, experiment, run
+        taken = [trial.record for trial in run.trials()]
+        self._attempts = {(r.session, r.block, r.case): r.attempt + 1 for r in taken}
+        self.first_error: BenchlabError | None = None
+        """The first reason why a trial could not be measured."""
+
+    def run(self, turn: Turn, instance: Instance) -> TrialRecord:
+        """Measures a case once, and once more where host or agent spoilt it."""
+        record, why = self._attempt(turn, instance, may_repeat=True)
+        if why is not None and not self._setting.stop.is_set and instance.died() is None:
+            self._setting.emit(events.Note(f"{turn.case.name} is measured again: {why}"))
+            record, _ = self._attempt(turn, instance, may_repeat=False)
+        return record
+
+    def _attempt(
+        self, turn: Turn, instance: Instance, *, may_repeat: bool
+    ) -> tuple[TrialRecord, str | None]:
+        place = (turn.session, turn.block, turn.case.name)
+        attempt = self._attempts.get(place, 0)
+        self._attempts[place] = attempt + 1
+        self._setting.emit(events.TrialStarted(*place, attempt, turn.number, turn.of))
+        cpus = placed(turn.case)
+        record = TrialRecord(
+            session=turn.session,
+            block=turn.block,
+            case=turn.case.name,
+            attempt=attempt,
+            state="interrupted",
+            used=False,
+            started_utc=store.now_utc(),
+            cpus=cpus,
+        )
+        trial = self._run.new_trial(record)
+        ended = self._load(turn, instance, trial)
+        record = record.model_copy(update={"state": ended.state, "why": ended.why})
+        judgement: TrialJudgement | None = None
+        again: str | None = None
+        if ended.state == "ok":
+            record = record.model_copy(
+                update={"used": True, "ceiling": self._null(trial, instance, ended.rate)}
+            )
+            trial.update(record)
+            judgement = judge_trial(trial, self._experiment, turn.case)
+            again = needs_repeat(judgement) if may_repeat else None
+        elif ended.state in ("died", "aborted", "failed"):
+            record = record.model_copy(update={"used": True})
+        if again is not None:
+            record = record.model_copy(update={"used": False, "why": again})
+        trial.update(record)
+        if ended.error is not None:
+            self.first_error = self.first_error or ended.error
+        self._tell(record, judgement)
+        return record, again
+
+    def _load(self, turn: Turn, instance: Instance, trial: Trial) -> _Ended:
+        """Runs the load beside the probes; says how it ended."""
+        setting, case = self._setting, turn.case
+        watch = Watch(self._experiment.abort_when)
+        died: list[str] = []
+
+        def should_stop() -> bool:
+            if setting.stop.is_set or watch.broken is not None:
+                return True
+            if not died and (why := instance.died()):
+                died.append(why)
+            return bool(died)
+
+        def on_progress(told: agent.Progress) -> None:
+            watch.see(told)
+            rate = float(told.completed)
+            setting.emit(events.Progress(case.name, told.second, rate, told.errors, told.p99_s))
+
+        probes = Probes({} if instance.root is None else {"system": instance.root})
+
+        def on_started(process: Process) -> None:
+            probes.watch("agent", Root(process.keeper, is_keeper=True))
+
+        ended = _Ended()
+        for command in case.system.before_trial:
+            try:
+                instance.run(command)
+            except HostError as error:
+                return _Ended("failed", f"before_trial: {error}", error=error)
+        plan = make_plan(
+            case,
+            urls=instance.urls,
+            seed=self._experiment.seed,
+            session=turn.session,
+            block=turn.block,
+            cpus=placed(case).agent,
+            folder=setting.here,
+        )
+        probes.start()
+        try:
+            outcome = agent.run(
+                plan,
+                trial.path,
+                leash=setting.leash,
+                on_started=on_started,
+                on_progress=on_progress,
+                should_stop=should_stop,
+            )
+            ended.rate = outcome.rate
+        except (HostError, EngineBug) as error:
+            ended = _Ended("failed", str(error), error=error)
+        finally:
+            seen = probes.stop()
+        trial.write_probes(seen)
+        if said := instance.log_tail():
+            trial.write_log_tail("\n".join(said.splitlines()[-LOG_LINES:]) + "\n")
+        if setting.stop.is_set:
+            return _Ended("interrupted", "the run was stopped")
+        if why := instance.died():
+            self._setting.emit(events.SystemDied(case.system_name, why, instance.log_tail()))
+            return _Ended("died", f"{case.system_name} {why}")
+        if watch.broken is not None:
+            return _Ended("aborted", watch.broken)
+        return ended
+
+    def _null(self, trial: Trial, instance: Instance, rate: float) -> str | None:
+        """The null server's folder for this trial, measured where it was not yet."""
+        plan = trial.plan()
+        if instance.in_process or not null.has_null(plan):
+            return None
+        reply = null.answer(plan, _bytes_per_operation(trial))
+        name = f"null/{null.key(plan, reply, rate)}"
+        folder = self._run.path / name
+        if folder.exists():
+            return name
+        whole = null.measure(
+            plan,
+            folder,
+            reply=reply,
+            rate=rate,
+            cpus=trial.record.cpus.system,
+            leash=self._setting.leash,
+            should_stop=lambda: self._setting.stop.is_set,
+        )
+        return name if whole else None
+
+    def _tell(self, record: TrialRecord, judgement: TrialJudgement | None) -> None:
+        figures: Mapping[str, float | None] = {} if judgement is None else judgement.metrics
+        self._setting.emit(
+            events.TrialEnded(
+                record.session,
+                record.block,
+                record.case,
+                record.attempt,
+                record.state,
+                record.why,
+                record.used,
+                {name: figures.get(name) for name in SHOWN if name in figures},
+            )
+        )

@@ -1,0 +1,190 @@
+"""Runs a Plan on an agent: a process of its own, on its own cores, told of and stopped from here.
+
+The folder holds the Plan before the agent starts and the Measurement as it grows; what was flushed
+survives any end. Absent: what the Plan is about and what the Measurement says.
+"""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from benchlab.host.processes import Leash, Process
+from benchlab.model.errors import EngineBug, HostError, InputError
+from benchlab.store import files
+
+BIN = "BENCHLAB_BIN"
+PLAN, MEASUREMENT = "plan.json", "measurement.arrow"
+POLL_S = 0.05
+STOP_S = 1.5
+"""How long an agent has to stop by itself; with the poll, load ends within two seconds."""
+
+_OK, _ASKED_WRONGLY, _HOST, _INTERRUPTED = 0, 2, 4, 130
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What happened in one second of a trial; seconds of the warm-up are negative."""
+
+    second: int
+    completed: int
+    errors: int
+    p99_s: float | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an agent ended, and the seconds it told of."""
+
+    state: Literal["complete", "interrupted"]
+    seconds: tuple[Progress, ...]
+
+    @property
+    def rate(self) -> float:
+        """Transactions per second, over the whole seconds that were measured; zero without any."""
+        measured = [told.completed for told in self.seconds if told.second >= 0]
+        return sum(measured) / len(measured) if measured else 0.0
+
+
+def binary(name: str = "agent") -> Path:
+    """Where an engine's program is: in `$BENCHLAB_BIN`, or in the package.
+
+    Raises HostError when it was not built.
+    """
+    folder = Path(os.environ.get(BIN) or Path(__file__).parents[1] / "bin")
+    path = folder / name
+    if not os.access(path, os.X_OK):
+        raise HostError(f"there is no {name} in {folder}: `make build` brings it")
+    return path
+
+
+def run(
+    plan: Mapping[str, Any],
+    folder: Path,
+    *,
+    leash: Leash,
+    on_started: Callable[[Process], None] = lambda _: None,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Outcome:
+    """Runs a Plan to its end, or until `should_stop`; leaves plan.json and measurement.arrow.
+
+    Raises InputError when the engine refuses the Plan, HostError when the world is not as needed,
+    EngineBug, naming the Plan, when the agent ends as it should not.
+    """
+    path = folder / PLAN
+    files.replace(path, json.dumps(plan, indent=1))
+    log = folder / "agent.log"
+    with contextlib.ExitStack() as stack:
+        given = stack.enter_context(path.open("rb"))
+        stream = stack.enter_context((folder / MEASUREMENT).open("wb"))
+        told, telling = os.pipe()
+        lines = stack.enter_context(os.fdopen(told, "rb", buffering=0))
+        with os.fdopen(telling, "wb") as end:
+            process = leash.start(
+                [str(binary()), "--progress"],
+                cpus=plan.get("cpus") or (),
+                stdin=given,
+                stdout=stream,
+                stderr=end,
+            )
+        on_started(process)
+        listener = _Listener(on_progress)
+        was_stopped = _follow(process, lines.fileno(), listener, should_stop)
+    status = process.wait(1.0)
+    if listener.other:
+        files.replace(log, "\n".join(listener.other) + "\n")
+    seal(folder)
+    if was_stopped or status == _INTERRUPTED:
+        return Outcome("interrupted", tuple(listener.seconds))
+    if status == _OK:
+        return Outcome("complete", tuple(listener.seconds))
+    raise _error(status, listener.other, path)
+
+
+def seal(folder: Path) -> None:
+    """Makes the stream a file with a footer, once; what was torn off at its end is left out."""
+    stream = folder / MEASUREMENT
+    if stream.stat().st_size == 0:
+        return
+    from benchlab import _core
+
+    with files.writing(stream):
+        _core.seal(str(stream), str(stream))
+
+
+class _Listener:
+    """Takes the agent's lines apart: progress, and anything else."""
+
+    def __init__(self, on_progress: Callable[[Progress], None]) -> None:
+        self._on_progress = on_progress
+        self._rest = b""
+        self.seconds: list[Progress] = []
+        self.other: list[str] = []
+
+    def take(self, data: bytes) -> None:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            self._line(line.decode("utf-8", "replace"))
+
+    def end(self) -> None:
+        if self._rest:
+            self._line(self._rest.decode("utf-8", "replace"))
+
+    def _line(self, line: str) -> None:
+        try:
+            found = json.loads(line)
+            p99_ns = found["p99_ns"]
+            progress = Progress(
+                found["second"],
+                found["completed"],
+                found["errors"],
+                None if p99_ns is None else p99_ns / 1e9,
+            )
+        except (ValueError, KeyError, TypeError):
+            self.other = [*self.other[-50:], line]
+            return
+        self.seconds.append(progress)
+        self._on_progress(progress)
+
+
+def _follow(
+    process: Process, told: int, listener: _Listener, should_stop: Callable[[], bool]
+) -> bool:
+    """Listens until the agent ends; true when it was told to stop."""
+    killed_at: float | None = None
+    while True:
+        readable, _, _ = select.select([told], [], [], POLL_S)
+        data = os.read(told, 65536) if readable else None
+        if data:
+            listener.take(data)
+        elif data == b"" or process.poll() is not None:
+            listener.end()
+            return killed_at is not None
+        if killed_at is None and should_stop():
+            process.send_signal(signal.SIGINT)
+            killed_at = time.monotonic() + STOP_S
+        elif killed_at is not None and time.monotonic() > killed_at:
+            process.kill()
+
+
+def _error(status: int | None, said: list[str], plan: Path) -> Exception:
+    field = None
+    message = said[-1] if said else "it said nothing"
+    with contextlib.suppress(ValueError, KeyError, TypeError, IndexError):
+        told = json.loads(said[-1])
+        message, field = told["message"], told.get("field")
+    if status == _ASKED_WRONGLY:
+        return InputError(message, file=str(plan), key=field)
+    if status == _HOST:
+        return HostError(message)
+    ended = f"by signal {-status}" if status is not None and status < 0 else f"with {status}"
+    return EngineBug(
+        f"the agent ended {ended}: {message}; `{binary()} < {plan} > /dev/null` shows it again"
+    )

@@ -1,0 +1,196 @@
+"""The null server: the ruler itself, measured.
+
+A server that does nothing but answer tells how fast the agent can ask under a Plan (the *ceiling*)
+and what the path between them costs at the rate a system reached (the *floor*). Absent: what is
+concluded from them.
+"""
+
+import contextlib
+import copy
+import json
+import math
+import os
+import select
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from benchlab.host.processes import Leash
+from benchlab.load import agent
+from benchlab.model.errors import HostError
+from benchlab.store import files
+
+WARMUP_NS = 500_000_000
+CEILING_NS = 2_000_000_000
+FLOOR_NS = 3_000_000_000
+RUNS_S = (2 * WARMUP_NS + CEILING_NS + FLOOR_NS) / 1e9
+"""How long both take at most."""
+RATE_STEP = 1.25
+"""Rates within a factor of this share a floor."""
+LISTEN_S = 10.0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the null server says: as much as the system under test did."""
+
+    status: int
+    body_bytes: int
+
+
+def has_null(plan: Mapping[str, Any]) -> bool:
+    """Whether there is a null server for the Plan's protocol."""
+    return bool(plan["driver"]["kind"] == "http")
+
+
+def answer(plan: Mapping[str, Any], bytes_in: float) -> Answer:
+    """The answer in place of a system's: a status the Plan expects, and about as many bytes.
+
+    `bytes_in` is what an operation of the system brought, head included.
+    """
+    statuses = {
+        status
+        for transaction in plan["workload"]["transactions"]
+        for operation in transaction["operations"]
+        for status in (operation.get("expect") or {}).get("status") or (200,)
+    }
+    return Answer(min(statuses), max(0, round(bytes_in) - _HEAD_BYTES))
+
+
+_HEAD_BYTES = 100
+"""About what the head of an answer takes."""
+
+
+def key(plan: Mapping[str, Any], reply: Answer, rate: float) -> str:
+    """Names what the null runs depend on: the Plan's shape, the answer, and about the rate."""
+    level = 0 if rate <= 0 else round(math.log(rate, RATE_STEP))
+    return f"{shape_key(plan, reply)}-{level}"
+
+
+def shape_key(plan: Mapping[str, Any], reply: Answer) -> str:
+    """Names what the ceiling depends on: requests, connections and answer, not times and seeds."""
+    shape = {
+        "workload": plan["workload"],
+        "connections": connections(plan),
+        "connection": plan.get("connection"),
+        "workers": plan.get("workers"),
+        "cpus": plan.get("cpus"),
+        "answer": [reply.status, reply.body_bytes],
+    }
+    return blake2b(json.dumps(shape, sort_keys=True).encode(), digest_size=6).hexdigest()
+
+
+def connections(plan: Mapping[str, Any]) -> int:
+    """Connections of a Plan's schedule."""
+    (kind, schedule) = next(iter(plan["schedule"].items()))
+    return int(schedule["clients" if kind == "closed" else "connections"])
+
+
+def ceiling_plan(plan: Mapping[str, Any], url: str) -> dict[str, Any]:
+    """The Plan at full speed against the null server."""
+    made = _against(plan, url)
+    made["schedule"] = {"closed": {"clients": connections(plan)}}
+    made["stop"] = {"duration_ns": CEILING_NS}
+    return made
+
+
+def floor_plan(plan: Mapping[str, Any], url: str, rate: float) -> dict[str, Any]:
+    """The Plan at a system's rate, with as many connections, against the null server."""
+    made = _against(plan, url)
+    segment = {"from_per_second": rate, "to_per_second": rate, "length_ns": FLOOR_NS}
+    made["schedule"] = {"open": {"connections": connections(plan), "shape": [segment]}}
+    made["stop"] = {"duration_ns": FLOOR_NS}
+    return made
+
+
+def measure(
+    plan: Mapping[str, Any],
+    folder: Path,
+    *,
+    reply: Answer,
+    rate: float,
+    cpus: Sequence[int],
+    leash: Leash,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> bool:
+    """Leaves `ceiling` and `floor` in the folder, on the cores where the system was.
+
+    A ceiling of the same shape beside the folder is taken over. False when it was stopped before
+    both were whole; the folder is then not there.
+    """
+    draft = folder.with_name(f".{folder.name}")
+    shutil.rmtree(draft, ignore_errors=True)
+    with files.writing(draft):
+        for which in ("ceiling", "floor"):
+            (draft / which).mkdir(parents=True)
+    shape = shape_key(plan, reply)
+    measured = sorted(folder.parent.glob(f"{shape}-*/ceiling"))
+    with _server(reply, cpus, leash, draft / "null.log") as url:
+        if measured:
+            with files.writing(draft):
+                shutil.copytree(measured[0], draft / "ceiling", dirs_exist_ok=True)
+        else:
+            agent.run(
+                ceiling_plan(plan, url), draft / "ceiling", leash=leash, should_stop=should_stop
+            )
+        if rate > 0 and not should_stop():
+            agent.run(
+                floor_plan(plan, url, rate), draft / "floor", leash=leash, should_stop=should_stop
+            )
+    if should_stop():
+        shutil.rmtree(draft)
+        return False
+    draft.replace(folder)
+    return True
+
+
+def _against(plan: Mapping[str, Any], url: str) -> dict[str, Any]:
+    made = copy.deepcopy(dict(plan))
+    made["driver"] = {"kind": "http", "targets": [url]}
+    made["warmup_ns"] = WARMUP_NS
+    for transaction in made["workload"]["transactions"]:
+        for operation in transaction["operations"]:
+            # The null server's answer has the size of the system's, not its content.
+            expect = operation.get("expect") or {}
+            operation["expect"] = {"status": expect["status"]} if expect.get("status") else {}
+    return made
+
+
+@contextlib.contextmanager
+def _server(reply: Answer, cpus: Sequence[int], leash: Leash, log: Path) -> Iterator[str]:
+    told, telling = os.pipe()
+    # The server ends when its standard input does, so that end is held open here.
+    stdin, held = os.pipe()
+    with os.fdopen(told, "rb", buffering=0) as lines, os.fdopen(held, "wb"):
+        with os.fdopen(telling, "wb") as end, os.fdopen(stdin, "rb") as given:
+            process = leash.start(
+                [
+                    *(str(agent.binary("nullserver")), "http", "--listen", "127.0.0.1:0"),
+                    *("--status", str(reply.status), "--body-bytes", str(reply.body_bytes)),
+                ],
+                cpus=cpus,
+                stdin=given,
+                stdout=end,
+                log=log,
+            )
+        try:
+            yield f"http://{_listening(lines.fileno(), log)}"
+        finally:
+            process.stop(1.0)
+
+
+def _listening(lines: int, log: Path) -> str:
+    deadline = time.monotonic() + LISTEN_S
+    said = b""
+    while b"\n" not in said:
+        readable, _, _ = select.select([lines], [], [], max(0.0, deadline - time.monotonic()))
+        data = os.read(lines, 4096) if readable else b""
+        if not data:
+            words = log.read_text("utf-8", "replace").strip() if log.exists() else ""
+            raise HostError(f"the null server did not start: {words or 'it said nothing'}")
+        said += data
+    return str(json.loads(said.splitlines()[0])["listening"])

@@ -1,0 +1,66 @@
+"""What the doctor finds, and says about it."""
+
+import resource
+
+import pytest
+
+from benchlab.host import doctor
+from benchlab.host.doctor import Finding, Look
+
+QUIET = Look(busy=0.01, steal=0.0, greedy=())
+
+
+@pytest.mark.parametrize(
+    ("finding", "verdict", "word"),
+    [
+        (doctor._cores(1, 1), "unfit", "two cores"),
+        (doctor._cores(2, 2), "mind", "four cores"),
+        (doctor._cores(8, 4), "fit", ""),
+        (doctor._busy(QUIET), "fit", ""),
+        (doctor._busy(Look(0.6, 0.0, (("chrome", 7, 0.5),))), "mind", "chrome (7): 50% of a core"),
+        (doctor._steal(QUIET), "fit", ""),
+        (doctor._steal(Look(0.1, 0.05, ())), "unfit", "allow: {steal"),
+        (doctor._governor("performance"), "fit", ""),
+        (doctor._governor("powersave"), "mind", "cpupower"),
+        (doctor._governor(None), "unknown", ""),
+        (doctor._swap(0), "fit", ""),
+        (doctor._swap(1 << 30), "mind", "swapoff"),
+        (doctor._memory(8 << 30), "fit", ""),
+        (doctor._memory(100 << 20), "mind", "ps aux"),
+        (doctor._files(1024), "mind", "ulimit -n"),
+        (doctor._files(resource.RLIM_INFINITY), "fit", ""),
+        (doctor._backlog(128), "mind", "somaxconn=4096"),
+        (doctor._backlog(None), "unknown", ""),
+        (doctor._ports("32768\t60999\n"), "fit", ""),
+        (doctor._ports("60000 60999"), "mind", "ip_local_port_range"),
+        (doctor._clock("tsc"), "fit", ""),
+        (doctor._clock("hpet"), "mind", "clocksource0"),
+        (doctor._leftovers([]), "fit", ""),
+        (doctor._leftovers([9, 4]), "mind", "4 9"),
+    ],
+)
+def test_each_finding_says_what_it_costs_and_what_mends_it(
+    finding: Finding, verdict: str, word: str
+) -> None:
+    assert finding.verdict == verdict
+    assert word in finding.mend
+    assert bool(finding.costs) == bool(finding.mend) == (verdict in ("mind", "unfit"))
+
+
+def test_the_machine_is_looked_at() -> None:
+    found = doctor.findings(doctor.look(0.05))
+    assert [finding.name for finding in found][:3] == ["cores", "other work", "steal"]
+    assert all(finding.as_dict()["figure"] for finding in found)
+
+
+def test_a_look_names_who_is_greedy() -> None:
+    spent = 0
+
+    def work(seconds: float) -> None:
+        nonlocal spent
+        while spent < 3_000_000:
+            spent += 1
+
+    seen = doctor.look(wait=work)
+    assert 0.0 < seen.busy <= 1.0
+    assert 0.0 <= seen.steal <= 1.0
