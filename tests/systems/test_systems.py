@@ -92,9 +92,9 @@ def test_one_that_speaks_something_else_is_named_and_ended(place: Place) -> None
 def test_one_that_never_answers_is_given_up(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchlab.systems.reach.ANSWER_S", 0.2)
     started = time.monotonic()
-    with pytest.raises(HostError, match=r"not ready after 0\.5 s: .* does not answer"):
-        commands.start("api", python(SILENT, ready={"timeout": 0.5}), place)
-    assert time.monotonic() - started < 5
+    with pytest.raises(HostError, match=r"not ready after 3 s: .* does not answer"):
+        commands.start("api", python(SILENT, ready={"timeout": 3}), place)
+    assert time.monotonic() - started < 10
 
 
 @pytest.mark.parametrize(
