@@ -13,7 +13,7 @@ class Api(BaseHTTPRequestHandler):
     wbufsize = -1
     disable_nagle_algorithm = True
 
-    def do_GET(self) -> None:  # noqa: N802 -- the name the standard library calls
+    def do_GET(self) -> None:
         found = self.path == "/api"
         self.send_response(200 if found else 404)
         self.send_header("Content-Type", "application/json")

@@ -85,7 +85,9 @@ def test_files_have_one_subject() -> None:
 def test_names_say_something() -> None:
     paths = tracked(".py", ".rs")
     assert len(paths) > 20
-    parts = {(part, path) for path in paths for part in path.relative_to(ROOT).with_suffix("").parts}
+    parts = {
+        (part, path) for path in paths for part in path.relative_to(ROOT).with_suffix("").parts
+    }
     assert not [str(path) for part, path in parts if part.lower() in VAGUE]
 
 

@@ -1,4 +1,4 @@
-"""The end of every run and report: judge it, write what is kept, show it, and pick the exit code."""
+"""The end of every run and report: judge it, keep the answer, show it, pick the exit code."""
 
 import json
 import sys

@@ -1,6 +1,5 @@
 """`benchlab report`: makes the report of a run again."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 

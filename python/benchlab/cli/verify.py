@@ -1,29 +1,32 @@
 """`benchlab verify`: derives every printed number again from the raw data."""
 
-import json
-
 import typer
 
 from benchlab import store
 from benchlab.cli.options import Json, RunName
-from benchlab.model.errors import Exit
+from benchlab.model.errors import Exit, InputError
 
 
 def verify(run: RunName, as_json: Json = False) -> None:
     """Derive every printed number again from the raw data; exit 1 if one differs."""
+    from benchlab.cli.answering import PAGE, say
     from benchlab.judge.run import judge_run
     from benchlab.lab.opening import reopen
-    from benchlab.report.verification import differences
+    from benchlab.report import verification
+    from benchlab.report.gathering import gather
+    from benchlab.store.runs import SUMMARY
 
     found = store.find(run)
+    if not (found.path / SUMMARY).exists():
+        raise InputError("has no answer yet to verify; make one: benchlab report", key=run)
     opened = reopen(found)
-    judgement = judge_run(opened.experiment, opened.cases, found)
-    compared, differing = differences(found, judgement)
-    if as_json:
-        rows = [difference.as_json() for difference in differing]
-        print(json.dumps({"run": str(found.path), "compared": compared, "differing": rows}))
-    else:
-        for difference in differing:
-            print(difference)
-        print(f"{compared} figures compared, {len(differing)} differ: {found.path}")
-    raise typer.Exit(Exit.BROKEN_PROMISE if differing else Exit.DONE)
+    material = gather(judge_run(opened.experiment, opened.cases, found))
+    result = verification.verify(found.path / SUMMARY, found.path / PAGE, material)
+    document = {
+        "run": str(found.path),
+        "compared": result.compared,
+        "differing": list(result.differing),
+    }
+    count = f"{result.compared} figures compared, {len(result.differing)} differ: {found.path}"
+    say(as_json, document, (*result.differing, count))
+    raise typer.Exit(Exit.BROKEN_PROMISE if result.differing else Exit.DONE)

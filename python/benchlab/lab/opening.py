@@ -15,8 +15,8 @@ from benchlab.load.workloads import known as known_workloads
 from benchlab.model import secrets
 from benchlab.model.cases import cases, select
 from benchlab.model.experiment import Case, Experiment
-from benchlab.model.records import RunRecord
 from benchlab.model.reading import read_experiment, read_mapping
+from benchlab.model.records import RunRecord
 from benchlab.model.sections import Known
 from benchlab.model.writing import experiment_text
 from benchlab.store import Run, create

@@ -1,4 +1,4 @@
-"""Whether what was printed is what the raw data say: kept figures beside the same derived again.
+"""Whether what was printed is what the raw data say: the kept beside the same derived again.
 
 Absent: the deriving, which is the judge's.
 """
@@ -6,42 +6,48 @@ Absent: the deriving, which is the judge's.
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from benchlab.report import page
+from benchlab.report.material import Material
 
 TOLERANCE = 1e-9
 """Relative; a figure may differ by the last digits of its decimal form and no more."""
 
 
 @dataclass(frozen=True)
-class Difference:
-    """A figure that does not follow from the raw data."""
+class Verification:
+    """What was held against the raw data: how many figures, and those that do not follow."""
 
-    file: str
-    figure: str
-    kept: Any
-    derived: Any
-
-    def __str__(self) -> str:
-        return f"{self.file}: {self.figure}: says {self.kept!r}, the raw data say {self.derived!r}"
-
-    def as_json(self) -> dict[str, Any]:
-        """The same as an object."""
-        return asdict(self)
+    compared: int
+    differing: tuple[str, ...]
 
 
-def compare(file: Path, kept: Any, derived: Any) -> tuple[int, list[Difference]]:
-    """How many values were compared, and those that differ, of one document."""
+def verify(summary: Path, html: Path, material: Material) -> Verification:
+    """Holds a run's two kept answers against what its raw data give now.
+
+    Args:
+        summary: The kept `summary.json`.
+        html: The kept page; one that was taken away is not compared.
+        material: What the raw data give.
+    """
+    kept = json.loads(summary.read_text(encoding="utf-8"))
+    derived = json.loads(material.summary.model_dump_json())
     left, right = dict(_leaves(kept)), dict(_leaves(derived))
     places = sorted(left.keys() | right.keys())
-    missing = "nothing"
-    found = [
-        Difference(file.name, place, left.get(place, missing), right.get(place, missing))
+    differing = [
+        f"{summary.name}: {place} is {left.get(place)!r}, "
+        f"but the raw data give {right.get(place)!r}"
         for place in places
-        if not _same(left.get(place, missing), right.get(place, missing))
+        if (place in left) != (place in right) or not _same(left[place], right[place])
     ]
-    return len(places), found
+    printed = 0
+    if html.exists():
+        printed = len(page.figures(html))
+        differing += [f"{html.name}: {text}" for text in page.differences(html, material)]
+    return Verification(len(places) + printed, tuple(differing))
 
 
 def _leaves(document: Any, place: str = "") -> Iterator[tuple[str, Any]]:
@@ -61,8 +67,3 @@ def _same(left: Any, right: Any) -> bool:
     if isinstance(left, numbers) and isinstance(right, numbers):
         return math.isclose(left, right, rel_tol=TOLERANCE)
     return bool(left == right)
-
-
-def read_json(path: Path) -> Any:
-    """A kept document; raises `ValueError` where it is no JSON."""
-    return json.loads(path.read_text(encoding="utf-8"))
