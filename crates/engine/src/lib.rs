@@ -1,5 +1,6 @@
 //! The engine: one Plan in, one Measurement out.
 
+pub mod drivers;
 pub mod error;
 pub mod plan;
 pub mod schedule;

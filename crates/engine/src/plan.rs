@@ -73,6 +73,12 @@ impl Plan {
     }
 }
 
+/// The Plan's JSON Schema, as `docs/plan.schema.json` has it.
+pub fn schema() -> String {
+    let schema = serde_json::to_string_pretty(&schemars::schema_for!(Plan));
+    schema.expect("a schema is JSON") + "\n"
+}
+
 /// Which of several agents this one is.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]

@@ -1,0 +1,495 @@
+//! `SQLite` within the agent's process: a connection a client, answering on the client's thread.
+//!
+//! **Capabilities.** One statement an operation; `${name}` is bound as a parameter, a list as
+//! many as it has elements; `expect.rows`, `expect.first` and `expect.keyed` are checked. Every
+//! column of every row is read, as an application would. Statements are prepared once for each
+//! text.
+//!
+//! **Transactions.** One that sends several statements (by `for_each` or several operations), at
+//! least one of them a write, runs between `BEGIN IMMEDIATE` and `COMMIT`, whose time belongs to
+//! its first and last operation: an application that writes several rows for one action would do
+//! so, and taking the write lock first keeps two clients from deadlocking. Reads alone run each
+//! by itself, as does a transaction that mentions `BEGIN`, `COMMIT`, `SAVEPOINT` and their like.
+//!
+//! **Outcomes.** A statement interrupted at the time-out, or that waited so long for a lock,
+//! timed out; any other refusal, a deadlock that `SQLite` ends at once among them, failed with
+//! `SQLite`'s message. After either the transaction is rolled back. A wait for a lock is
+//! `SQLite`'s own: it sleeps from 1 ms up to 100 ms between tries. An answer that came, but late,
+//! is the caller's to judge, who knows when it was sent.
+//!
+//! Absent: threads, and any clock but for time-outs.
+
+mod sql;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use base::clock::monotonic_ns;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ErrorCode, Statement, ffi};
+use tally::Outcome;
+
+use self::sql::{Effect, Sql};
+use crate::error::{EngineError, HostError, PlanError};
+use crate::plan::{Driver, Plan, Request};
+use crate::template::{Piece, Template, Values, pieces};
+use crate::values::{Drawn, Slot};
+use crate::workload::{Client, OperationIndex, OperationInfo, Program};
+
+/// How many of `SQLite`'s instructions pass between two looks at the clock: some 50 µs of work.
+const INSTRUCTIONS_BETWEEN_LOOKS: i32 = 4096;
+
+/// The driver, compiled and shared by all clients.
+#[derive(Clone, Debug)]
+pub struct Sqlite {
+    path: String,
+    pragmas: BTreeMap<String, String>,
+    timeout_ns: i64,
+    operations: Vec<Operation>,
+    /// By index of the transaction: whether it runs between `BEGIN` and `COMMIT`.
+    wrapped: Vec<bool>,
+}
+
+#[derive(Clone, Debug)]
+struct Operation {
+    transaction: usize,
+    sql: Sql,
+    rows: Option<Rows>,
+    first: Option<Template>,
+    keyed: Option<Slot>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Rows {
+    Exactly(u64),
+    /// As many as this list has elements, or as this number says.
+    Drawn(Slot),
+}
+
+/// How an operation ended, and why where it is not ok.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer<'a> {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// `SQLite`'s message, or what is wrong with the answer; empty when ok.
+    pub why: &'a str,
+}
+
+impl Sqlite {
+    /// Compiles the Plan's operations; the Plan's driver must be `sqlite`.
+    pub fn compile(plan: &Plan, program: &Program) -> Result<Sqlite, EngineError> {
+        let Driver::Sqlite { path, pragmas } = &plan.driver else {
+            return Err(EngineError::Bug("a Plan for another driver than sqlite".into()));
+        };
+        let empty = Connection::open_in_memory()
+            .map_err(|error| EngineError::Bug(format!("SQLite in memory: {error}")))?;
+        check_pragmas(pragmas, &empty)?;
+        let operations = program
+            .operations()
+            .iter()
+            .map(|operation| Operation::compile(operation, program, &empty))
+            .collect::<Result<Vec<_>, _>>()?;
+        let wrapped = program.transactions().iter().map(|transaction| {
+            let effects =
+                || operations[transaction.operations.clone()].iter().map(|o| o.sql.effect);
+            let each = |index: OperationIndex| program.operations()[index].each.is_some();
+            let several =
+                transaction.operations.len() > 1 || transaction.operations.clone().any(each);
+            several
+                && effects().any(|effect| effect == Effect::Writes)
+                && effects().all(|effect| effect != Effect::Controls)
+        });
+        Ok(Sqlite {
+            path: path.clone(),
+            pragmas: pragmas.clone(),
+            timeout_ns: i64::try_from(plan.timeout_ns).unwrap_or(i64::MAX),
+            wrapped: wrapped.collect(),
+            operations,
+        })
+    }
+
+    /// Opens a client's connection, on the client's thread.
+    pub fn connect(&self) -> Result<Link, HostError> {
+        let host = |error: rusqlite::Error| {
+            HostError::new(
+                format!("the database `{}` cannot be opened: {error}", self.path),
+                "name a file in a folder that exists and may be written",
+            )
+        };
+        let mut connection = Connection::open(&self.path).map_err(host)?;
+        // Rounded up, so that a wait for a lock that ends at the time-out is known as such.
+        let wait_ms = (self.timeout_ns as u64).div_ceil(1_000_000).min(i32::MAX as u64);
+        connection.busy_timeout(Duration::from_millis(wait_ms)).map_err(host)?;
+        for (name, value) in &self.pragmas {
+            self.set(&connection, name, value)?;
+        }
+        let deadline_ns = Arc::new(AtomicI64::new(i64::MAX));
+        let watched = Arc::clone(&deadline_ns);
+        let late = move || monotonic_ns() > watched.load(Ordering::Relaxed);
+        connection.progress_handler(INSTRUCTIONS_BETWEEN_LOOKS, Some(late)).map_err(host)?;
+        Ok(Link { connection, deadline_ns })
+    }
+
+    fn set(&self, connection: &Connection, name: &str, value: &str) -> Result<(), HostError> {
+        let set = |error: rusqlite::Error| {
+            HostError::new(
+                format!("`PRAGMA {name} = {value}` on `{}`: {error}", self.path),
+                "choose a value that this database takes",
+            )
+        };
+        let mut kept = None;
+        connection
+            .pragma_update_and_check(None, name, value, |row| {
+                kept = row.get::<_, String>(0).ok();
+                Ok(())
+            })
+            .or_else(|error| match error {
+                rusqlite::Error::QueryReturnedNoRows => Ok(()),
+                error => Err(error),
+            })
+            .map_err(set)?;
+        match kept {
+            // SQLite answers with the mode it kept where it cannot have the one asked for.
+            Some(kept) if name == "journal_mode" && !kept.eq_ignore_ascii_case(value) => {
+                Err(HostError::new(
+                    format!("`{}` keeps the journal mode `{kept}`, not `{value}`", self.path),
+                    "choose a mode that this file system and database take",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A client's use of its connection.
+    pub fn session<'a>(&'a self, link: &'a Link) -> Session<'a> {
+        Session {
+            driver: self,
+            link,
+            statements: self.operations.iter().map(|_| HashMap::new()).collect(),
+            lengths: Vec::new(),
+            text: Vec::new(),
+            why: String::new(),
+        }
+    }
+}
+
+/// A client's connection.
+pub struct Link {
+    connection: Connection,
+    /// When the statement in progress times out, by the monotonic clock.
+    deadline_ns: Arc<AtomicI64>,
+}
+
+impl Operation {
+    fn compile(
+        operation: &OperationInfo,
+        program: &Program,
+        empty: &Connection,
+    ) -> Result<Operation, PlanError> {
+        let field = |key: &str| format!("{}.{key}", operation.field);
+        let Request::Sql(text) = &operation.plan.request else {
+            let why = "the driver `sqlite` speaks `sql` requests alone";
+            return Err(PlanError::new(field("request"), "", why));
+        };
+        let expect = &operation.plan.expect;
+        let rows = expect
+            .rows
+            .as_ref()
+            .map(|rows| Rows::compile(rows, program, operation, &field("expect.rows")));
+        let first =
+            expect.first.as_ref().map(|first| program.template(first, &field("expect.first")));
+        let keyed =
+            expect.keyed.as_ref().map(|name| program.keyed_slot(name, &field("expect.keyed")));
+        let sql = Sql::compile(text, program, operation, &field("request.sql"))?;
+        check_syntax(&sql, &field("request.sql"), empty)?;
+        Ok(Operation {
+            transaction: operation.transaction,
+            sql,
+            rows: rows.transpose()?,
+            first: first.transpose()?,
+            keyed: keyed.transpose()?,
+        })
+    }
+}
+
+impl Rows {
+    fn compile(
+        text: &str,
+        program: &Program,
+        operation: &OperationInfo,
+        field: &str,
+    ) -> Result<Rows, PlanError> {
+        if let Ok(count) = text.parse() {
+            return Ok(Rows::Exactly(count));
+        }
+        let why = "a number, or `${list}` for a list's length, is needed";
+        let [Piece::Mention(name)] = pieces(text, field)?[..] else {
+            return Err(PlanError::new(field, text, why));
+        };
+        let slot = program.slot(name, field, text)?;
+        if operation.each == Some(slot) {
+            let why = format!("with `for_each: {name}` it stands for one element");
+            return Err(PlanError::new(field, text, why));
+        }
+        Ok(Rows::Drawn(slot))
+    }
+
+    fn count(self, client: &Client) -> Option<u64> {
+        match self {
+            Rows::Exactly(count) => Some(count),
+            Rows::Drawn(slot) => match client.drawn(slot) {
+                Drawn::List(list) => Some(list.len() as u64),
+                Drawn::Integer(count) => u64::try_from(count).ok(),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// `SQLite` takes a pragma it does not know without a word, so that a slip would measure another
+/// configuration than the one asked for.
+fn check_pragmas(
+    pragmas: &BTreeMap<String, String>,
+    empty: &Connection,
+) -> Result<(), EngineError> {
+    let bug = |error: rusqlite::Error| EngineError::Bug(error.to_string());
+    let mut statement = empty.prepare("SELECT name FROM pragma_pragma_list").map_err(bug)?;
+    let names = statement.query_map([], |row| row.get(0)).map_err(bug)?;
+    let known = names.collect::<Result<Vec<String>, _>>().map_err(bug)?;
+    for (name, value) in pragmas {
+        if !known.iter().any(|known| known == name) {
+            let field = format!("driver.pragmas.{name}");
+            let error = PlanError::new(field, value, "SQLite knows no such pragma")
+                .nearest_to(name, known.iter().map(String::as_str));
+            return Err(error.into());
+        }
+    }
+    Ok(())
+}
+
+/// Whether `SQLite` can parse the statement, which needs no table to be there.
+fn check_syntax(sql: &Sql, field: &str, empty: &Connection) -> Result<(), PlanError> {
+    let text = sql.text(&vec![1; sql.lists().count()]);
+    let complaint = empty.prepare(&text).err().map(|error| error.to_string());
+    let wrong = ["syntax error", "incomplete input", "unrecognized token"];
+    match complaint {
+        Some(why) if wrong.iter().any(|wrong| why.contains(wrong)) => {
+            Err(PlanError::new(field, text, why))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// One client's connection with its prepared statements.
+pub struct Session<'a> {
+    driver: &'a Sqlite,
+    link: &'a Link,
+    /// By operation: its statement for each combination of list lengths.
+    statements: Vec<HashMap<Vec<usize>, Statement<'a>>>,
+    lengths: Vec<usize>,
+    text: Vec<u8>,
+    why: String,
+}
+
+/// Why an operation did not end ok.
+enum Trouble {
+    Refused(rusqlite::Error),
+    Wrong(&'static str),
+}
+
+impl From<rusqlite::Error> for Trouble {
+    fn from(error: rusqlite::Error) -> Self {
+        Trouble::Refused(error)
+    }
+}
+
+impl Session<'_> {
+    /// Asks the operation that `client` has come to, and waits for the answer.
+    pub fn answer(
+        &mut self,
+        operation: OperationIndex,
+        program: &Program,
+        client: &Client,
+    ) -> Answer<'_> {
+        let deadline_ns = monotonic_ns().saturating_add(self.driver.timeout_ns);
+        self.link.deadline_ns.store(deadline_ns, Ordering::Relaxed);
+        self.why.clear();
+        let outcome = match self.ask(operation, program, client) {
+            Ok(()) => Outcome::Ok,
+            Err(trouble) => self.give_up(trouble, deadline_ns),
+        };
+        Answer { outcome, why: &self.why }
+    }
+
+    fn ask(
+        &mut self,
+        index: OperationIndex,
+        program: &Program,
+        client: &Client,
+    ) -> Result<(), Trouble> {
+        let wrapped = self.driver.wrapped[self.driver.operations[index].transaction];
+        if wrapped && program.is_first(client) {
+            self.link.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        }
+        self.run(index, program, client)?;
+        if wrapped && program.is_last(client) {
+            self.link.connection.prepare_cached("COMMIT")?.execute([])?;
+        }
+        Ok(())
+    }
+
+    /// Runs the statement and checks its answer.
+    fn run(
+        &mut self,
+        index: OperationIndex,
+        program: &Program,
+        client: &Client,
+    ) -> Result<(), Trouble> {
+        let operation = &self.driver.operations[index];
+        self.lengths.clear();
+        self.lengths.extend(operation.sql.lists().map(|list| match client.drawn(list) {
+            Drawn::List(elements) => elements.len(),
+            _ => 1,
+        }));
+        let statements = &mut self.statements[index];
+        if !statements.contains_key(self.lengths.as_slice()) {
+            let statement = self.link.connection.prepare(&operation.sql.text(&self.lengths))?;
+            statements.insert(self.lengths.clone(), statement);
+        }
+        let statement = statements.get_mut(self.lengths.as_slice()).expect("prepared above");
+        bind(statement, &operation.sql, client)?;
+        let expected = operation.rows.map(|rows| rows.count(client));
+        let found = if statement.column_count() == 0 {
+            statement.raw_execute()? as u64
+        } else {
+            read(statement, operation, program, client, &mut self.text)?
+        };
+        match expected {
+            Some(None) => Err(Trouble::Wrong("`expect.rows` is no number of rows")),
+            Some(Some(expected)) if found < expected => {
+                Err(Trouble::Wrong("fewer rows than expected"))
+            }
+            Some(Some(expected)) if found > expected => {
+                Err(Trouble::Wrong("more rows than expected"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Rolls back, and says how and why the operation ended.
+    fn give_up(&mut self, trouble: Trouble, deadline_ns: i64) -> Outcome {
+        self.link.deadline_ns.store(i64::MAX, Ordering::Relaxed);
+        let outcome = match trouble {
+            Trouble::Wrong(why) => {
+                self.why.push_str(why);
+                Outcome::Failed
+            }
+            Trouble::Refused(error) => {
+                self.why = error.to_string();
+                match error.sqlite_error() {
+                    Some(ffi::Error { code: ErrorCode::OperationInterrupted, .. }) => {
+                        Outcome::TimedOut
+                    }
+                    Some(ffi::Error { code: ErrorCode::DatabaseBusy, .. })
+                        if monotonic_ns() >= deadline_ns =>
+                    {
+                        Outcome::TimedOut
+                    }
+                    _ => Outcome::Failed,
+                }
+            }
+        };
+        if !self.link.connection.is_autocommit()
+            && let Err(error) = self.link.connection.execute("ROLLBACK", [])
+        {
+            self.why = format!("{}; and rolling back: {error}", self.why);
+        }
+        outcome
+    }
+}
+
+fn bind(statement: &mut Statement<'_>, sql: &Sql, client: &Client) -> rusqlite::Result<()> {
+    let mut parameter = 0;
+    let mut one = |value: ValueRef<'_>| {
+        parameter += 1;
+        statement.raw_bind_parameter(parameter, ToSqlOutput::Borrowed(value))
+    };
+    for slot in sql.values() {
+        match client.drawn(slot) {
+            Drawn::Integer(integer) => one(ValueRef::Integer(integer))?,
+            Drawn::Real(real) => one(ValueRef::Real(real))?,
+            Drawn::Text(text) => one(ValueRef::Text(text))?,
+            Drawn::Bytes(bytes) => one(ValueRef::Blob(bytes))?,
+            Drawn::List(list) => {
+                list.iter().try_for_each(|&element| one(ValueRef::Integer(element)))?;
+            }
+        }
+    }
+    let count = statement.parameter_count();
+    if count == parameter {
+        Ok(())
+    } else {
+        Err(rusqlite::Error::InvalidParameterCount(parameter, count))
+    }
+}
+
+/// Reads every column of every row, checks what is expected of them, and gives their number.
+fn read(
+    statement: &mut Statement<'_>,
+    operation: &Operation,
+    program: &Program,
+    client: &Client,
+    text: &mut Vec<u8>,
+) -> Result<u64, Trouble> {
+    let columns = statement.column_count();
+    if operation.keyed.is_some() && columns < 2 {
+        return Err(Trouble::Wrong("`expect.keyed` needs two columns"));
+    }
+    let mut count = 0;
+    let mut rows = statement.raw_query();
+    while let Some(row) = rows.next()? {
+        for column in 0..columns {
+            std::hint::black_box(row.get_ref(column)?);
+        }
+        if let Some(first) = operation.first.as_ref().filter(|_| count == 0) {
+            text.clear();
+            first.render(client, text);
+            if !is(row.get_ref(0)?, text) {
+                return Err(Trouble::Wrong("the first column is not as expected"));
+            }
+        }
+        if let Some(slot) = operation.keyed {
+            let key = match row.get_ref(0)? {
+                ValueRef::Integer(integer) => Drawn::Integer(integer),
+                ValueRef::Real(real) => Drawn::Real(real),
+                ValueRef::Text(text) => Drawn::Text(text),
+                ValueRef::Blob(bytes) => Drawn::Bytes(bytes),
+                ValueRef::Null => return Err(Trouble::Wrong("a row's key is null")),
+            };
+            program.keyed(slot, key, text);
+            if !is(row.get_ref(1)?, text) {
+                return Err(Trouble::Wrong("a row is not what its key says"));
+            }
+        }
+        count += 1;
+    }
+    if count == 0 && operation.first.is_some() {
+        return Err(Trouble::Wrong("no row, so no first column"));
+    }
+    Ok(count)
+}
+
+/// Whether a column, written as text, is `expected`; null is never.
+fn is(column: ValueRef<'_>, expected: &[u8]) -> bool {
+    match column {
+        ValueRef::Text(text) | ValueRef::Blob(text) => text == expected,
+        ValueRef::Integer(integer) => itoa::Buffer::new().format(integer).as_bytes() == expected,
+        ValueRef::Real(real) => real.to_string().as_bytes() == expected,
+        ValueRef::Null => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;
