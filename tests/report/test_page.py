@@ -128,6 +128,24 @@ def test_no_number_in_a_table_of_figures_bypasses_the_block() -> None:
         assert not re.search(r"\d", re.sub(r"<data .*?</data>", "", cell, flags=re.DOTALL)), cell
 
 
+def test_a_figure_changed_by_hand_is_found(tmp_path: Path) -> None:
+    material = fakes.quickstart()
+    path = tmp_path / "report.html"
+    page.write(material, path)
+    assert page.differences(path, material) == []
+    good = path.read_text()
+    shown = re.search(r'data-figure="comparisons/[^"]*/effect">([^<]*)<', good)
+    assert shown
+    path.write_text(good.replace(shown[0], shown[0].replace(shown[1], "+999 %"), 1))
+    assert any("shown as" in line for line in page.differences(path, material))
+    key = "comparisons/throughput/together/each/clients=4/effect"
+    value = material.counting[0].effect
+    path.write_text(good.replace(f'"{key}": {value}', f'"{key}": 9.99'))
+    assert any("9.99" in line for line in page.differences(path, material))
+    path.write_text(good.replace(f'data-figure="{key}"', 'data-figure="invented"'))
+    assert any(line.startswith("invented") for line in page.differences(path, material))
+
+
 def test_the_page_stays_small_and_does_not_grow_with_the_length_of_trials(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     page.write(fakes.quickstart(), path)

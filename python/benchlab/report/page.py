@@ -54,6 +54,24 @@ def figures(path: Path) -> dict[str, float | None]:
     return printed.read(path.read_text(encoding="utf-8"))[0]
 
 
+def differences(path: Path, material: Material) -> list[str]:
+    """Where a page says something else than its raw data do; empty when it holds."""
+    values, shown = printed.read(path.read_text(encoding="utf-8"))
+    right, right_shown = printed.read(html(material))
+    found = []
+    for name in sorted(values.keys() | right.keys() | shown.keys()):
+        if name not in right:
+            found.append(f"{name} is printed, but the raw data do not give it")
+        elif name not in values:
+            found.append(f"{name} is missing")
+        elif values[name] != right[name]:
+            found.append(f"{name} is {values[name]}, but the raw data give {right[name]}")
+        elif shown.get(name) != right_shown.get(name):
+            now, then = (" / ".join(sorted(s.get(name, ()))) for s in (shown, right_shown))
+            found.append(f"{name} is shown as {now}, but the raw data give {then}")
+    return found
+
+
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(

@@ -111,7 +111,8 @@ def scale_for(largest: float, unit: str, digits: int = 3) -> Scale:
         return Scale(factor, suffix, 0)
     if scaled == 0:
         return Scale(factor, suffix, 0)
-    whole = math.floor(math.log10(scaled)) + 1
+    # Rounded first, so that 0.9999 is 1.00 rather than 1.000.
+    whole = math.floor(math.log10(float(f"{scaled:.{digits - 1}e}"))) + 1
     return Scale(factor, suffix, max(0, min(6, digits - whole)))
 
 

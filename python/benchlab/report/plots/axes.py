@@ -85,9 +85,10 @@ def _log_ticks(low: float, high: float) -> list[float]:
     decades = math.log10(high / low)
     steps = (1.0,) if decades > 3 else (1.0, 3.0) if decades > 1.4 else (1.0, 2.0, 5.0)
     found = []
-    for power in range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1):
+    every = max(1, math.ceil(decades / 6))
+    for power in range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1, every):
         found += [m * 10.0**power for m in steps]
-    return [value for value in found if low * 0.999 <= value <= high * 1.001]
+    return [value for value in found if low <= value <= high]
 
 
 def value_scale(

@@ -27,7 +27,7 @@ DARK = {
 }  # fmt: skip
 
 _RULES = """
-.plot text{font:12px/1 var(--sans);fill:var(--soft)}
+.plot text{font-family:var(--sans);font-size:12px;fill:var(--soft)}
 .plot polyline,.plot polygon{vector-effect:non-scaling-stroke}
 .plot .caption{font-weight:600;fill:var(--ink)}
 .plot .label{fill:var(--ink)}
