@@ -15,8 +15,8 @@ from benchlab.report.plots.axes import Scale, draw_x, draw_y, spread, value_scal
 from benchlab.report.plots.canvas import Canvas
 from benchlab.report.plots.colours import tone
 
-HEIGHT = 250
-_TOP, _BOTTOM = 26, 218
+HEIGHT = 226
+_TOP, _BOTTOM = 8, 196
 ALIKE = 0.05
 """Response and service are drawn as one where they differ by less than this share everywhere."""
 

@@ -74,7 +74,7 @@ def _panel(panel: Panel, metric: str, grouping: Grouping, y: Scale) -> Canvas:
     x = _horizontal(list(levels.values()))
     canvas = Canvas(HEIGHT, f"{metric} against {sweep}", left=58, right=84)
     canvas.name = f"sweep-{metric}-{panel.label or 'all'}"
-    canvas.text((0, 11), readable.metric_label(metric), "caption")
+    canvas.text((0, 11), readable.metric_label(metric), "caption", dx=-canvas.left)
     draw_y(canvas, y, 4)
     draw_x(canvas, x, [(value, level) for level, value in levels.items()], _BOTTOM, _BOTTOM + 4)
     canvas.text((1, _BOTTOM + 20), sweep, dx=10)

@@ -59,7 +59,7 @@ def panel(
 ) -> tuple[Canvas, Scale]:
     """An empty panel with its caption and both axes, and its scale of time."""
     canvas = Canvas(HEIGHT, title, left=LEFT, right=RIGHT)
-    canvas.words((0, 11), caption, "caption")
+    canvas.words((0, 11), caption, "caption", dx=-LEFT)
     x = Scale(0.0, span_s)
     draw_y(canvas, vertical(top, unit), 2)
     ticks = x.ticks(5)
