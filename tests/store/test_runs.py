@@ -126,6 +126,15 @@ def test_trials_keep_their_order_and_their_files() -> None:
     assert found[1].log_tail() == ""
 
 
+def test_an_attempt_is_never_written_over_but_an_empty_folder_is_taken() -> None:
+    run = store.create("", record())
+    made = run.new_trial(trial(0, 0, "a"))
+    with pytest.raises(InputError, match="made already"):
+        run.new_trial(trial(0, 0, "a"))
+    (made.path / "trial.json").unlink()
+    assert run.new_trial(trial(0, 0, "a")).path == made.path
+
+
 @pytest.mark.parametrize(
     ("text", "name"),
     [

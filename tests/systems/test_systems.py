@@ -25,7 +25,7 @@ URL = "http://127.0.0.1:${port}/"
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
     with Leash() as leash:
-        yield Place(leash=leash, folder=tmp_path / "instance", cpus=(0,), pause=lambda _: None)
+        yield Place(leash=leash, folder=tmp_path / "instance", cpus=(0,), pause=lambda _: False)
 
 
 def python(code: str, **more: object) -> System:
@@ -161,7 +161,9 @@ def test_what_already_runs_is_reached_and_left_alone(place: Place) -> None:
     server = commands.start("api", python(SLOW), place)
     system = System(kind="anything", at=server.urls)
     paused: list[float] = []
-    there = Place(place.leash, place.folder / "at", seed="7/0", pause=paused.append)
+    there = Place(
+        place.leash, place.folder / "at", seed="7/0", pause=lambda s: bool(paused.append(s))
+    )
     instance = kind_of("staging", system).start("staging", system, there)
     assert instance.urls == server.urls
     assert server.process is not None

@@ -19,7 +19,7 @@ from benchlab.load.plan import loading_plan
 from benchlab.model.errors import BenchlabError, HostError
 from benchlab.model.experiment import Case
 from benchlab.model.records import CpuSets
-from benchlab.systems import Instance, Place, instance_key, kind_of
+from benchlab.systems import Instance, Place, StoppedError, instance_key, kind_of
 
 GRACE_S = 10.0
 """How long a system has to stop by itself."""
@@ -39,10 +39,6 @@ class Setting:
     seed: int
     stop: StopToken
     emit: Callable[[events.Event], None]
-
-
-class StoppedError(Exception):
-    """The lab was asked to stop."""
 
 
 class Fleet:
@@ -113,8 +109,6 @@ class Fleet:
         try:
             instance = self._start(key, case)
         except HostError as error:
-            if self._setting.stop.is_set:
-                raise StoppedError from error
             self._failed[key] = error
             return
         seconds = time.monotonic() - began
@@ -138,7 +132,7 @@ class Fleet:
             self._load(key, case, instance)
             for command in case.system.before_session:
                 instance.run(command)
-        except BenchlabError:
+        except (BenchlabError, StoppedError):
             self._stop(key)
             raise
         return instance

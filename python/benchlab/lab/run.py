@@ -17,16 +17,17 @@ import benchlab
 from benchlab.host import fingerprint
 from benchlab.host.processes import Leash
 from benchlab.lab import budget, events, watch
-from benchlab.lab.fleet import Fleet, Setting, StoppedError, missing
+from benchlab.lab.fleet import Fleet, Setting, missing, placed
 from benchlab.lab.stopping import StopToken
 from benchlab.lab.trial import Trials, Turn
 from benchlab.load import agent
+from benchlab.load.plan import make_plan
 from benchlab.model.errors import BenchlabError, HostError, InputError
 from benchlab.model.experiment import Case, Experiment
 from benchlab.model.records import RunRecord, SkippedCase
 from benchlab.store import Run
 from benchlab.store.runs import RUN
-from benchlab.systems import instance_key, kind_of
+from benchlab.systems import StoppedError, instance_key, kind_of
 
 PACKAGES = ("numpy", "polars", "scipy")
 """Whose versions a figure may hang on."""
@@ -59,12 +60,23 @@ def execute(
         HostError: where nothing could be measured, or the disk is full.
     """
     watch.check(experiment.abort_when)
-    agent.binary()
+    _check_plans(experiment, cases, here)
     with run.acquire(), Leash() as leash, stop.on_urgent(leash.kill):
         leash.guard_record(run.path / RUN)
         folder = leash.folder()
         setting = Setting(leash, folder, here, experiment.seed, stop, emit)
         return _Lab(setting, experiment, cases, run).work()
+
+
+def _check_plans(experiment: Experiment, cases: Sequence[Case], here: Path) -> None:
+    """Has the engine look at every case's Plan before anything is started."""
+    for case in cases:
+        urls = kind_of(case.system_name, case.system).expected_urls(case.system)
+        cpus = placed(case).agent
+        plan = make_plan(
+            case, urls=urls, seed=experiment.seed, session=0, block=0, cpus=cpus, folder=here
+        )
+        agent.check(plan, case.name)
 
 
 def check_same(run: Run, experiment_text: str) -> None:

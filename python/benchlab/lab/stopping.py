@@ -39,9 +39,9 @@ class StopToken:
         """Whether it was asked twice."""
         return self._urgent
 
-    def pause(self, seconds: float) -> None:
-        """Waits, or less when the lab is asked to stop."""
-        self._asked.wait(seconds)
+    def pause(self, seconds: float) -> bool:
+        """Waits; less, and true, where the lab is asked to stop."""
+        return self._asked.wait(seconds)
 
     @contextlib.contextmanager
     def on_urgent(self, kill: Callable[[], None]) -> Iterator[None]:

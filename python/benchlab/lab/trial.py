@@ -10,6 +10,7 @@ from typing import Literal
 import polars
 
 from benchlab import store
+from benchlab.host import cores
 from benchlab.host.probes import Probes, Root
 from benchlab.host.processes import Process
 from benchlab.judge.run import needs_repeat
@@ -23,7 +24,7 @@ from benchlab.model.errors import BenchlabError, EngineBug, HostError
 from benchlab.model.experiment import Case, Experiment
 from benchlab.model.records import TrialRecord
 from benchlab.store import Run, Trial
-from benchlab.systems import Instance
+from benchlab.systems import Instance, StoppedError
 
 State = Literal["ok", "died", "failed", "aborted", "interrupted"]
 LOG_LINES = 40
@@ -106,7 +107,7 @@ class Trials:
         again: str | None = None
         if ended.state == "ok":
             record = record.model_copy(
-                update={"used": True, "ceiling": self._null(trial, instance, ended.rate)}
+                update={"used": True, "ceiling": self._null(trial, turn.case, instance, ended.rate)}
             )
             trial.update(record)
             judgement = judge_trial(trial, self._experiment, turn.case)
@@ -148,6 +149,8 @@ class Trials:
         for command in case.system.before_trial:
             try:
                 instance.run(command)
+            except StoppedError:
+                return _Ended("interrupted", "the run was stopped")
             except HostError as error:
                 return _Ended("failed", f"before_trial: {error}", error=error)
         plan = make_plan(
@@ -186,7 +189,7 @@ class Trials:
             return _Ended("aborted", watch.broken)
         return ended
 
-    def _null(self, trial: Trial, instance: Instance, rate: float) -> str | None:
+    def _null(self, trial: Trial, case: Case, instance: Instance, rate: float) -> str | None:
         """The null server's folder for this trial, measured where it was not yet."""
         plan = trial.plan()
         if instance.in_process or not null.has_null(plan):
@@ -201,7 +204,7 @@ class Trials:
             folder,
             reply=reply,
             rate=rate,
-            cpus=trial.record.cpus.system,
+            cpus=placed(case).system or cores.divide(case.system.placement).system,
             leash=self._setting.leash,
             should_stop=lambda: self._setting.stop.is_set,
         )

@@ -9,6 +9,7 @@ import json
 import os
 import select
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from benchlab.store import files
 
 BIN = "BENCHLAB_BIN"
 PLAN, MEASUREMENT = "plan.json", "measurement.arrow"
+CHECK_S = 30.0
 POLL_S = 0.05
 STOP_S = 1.5
 """How long an agent has to stop by itself; with the poll, load ends within two seconds."""
@@ -105,7 +107,24 @@ def run(
         return Outcome("interrupted", tuple(listener.seconds))
     if status == _OK:
         return Outcome("complete", tuple(listener.seconds))
-    raise _error(status, listener.other, path)
+    raise _error(status, listener.other, str(path))
+
+
+def check(plan: Mapping[str, Any], name: str) -> None:
+    """Has the engine look at a Plan without running it.
+
+    Raises InputError, naming the case and the Plan's field, when it is refused.
+    """
+    done = subprocess.run(
+        [str(binary()), "--check"],
+        input=json.dumps(plan),
+        capture_output=True,
+        text=True,
+        timeout=CHECK_S,
+        check=False,
+    )
+    if done.returncode != _OK:
+        raise _error(done.returncode, done.stderr.splitlines(), name)
 
 
 def seal(folder: Path) -> None:
@@ -174,14 +193,14 @@ def _follow(
             process.kill()
 
 
-def _error(status: int | None, said: list[str], plan: Path) -> Exception:
+def _error(status: int | None, said: list[str], plan: str) -> Exception:
     field = None
     message = said[-1] if said else "it said nothing"
     with contextlib.suppress(ValueError, KeyError, TypeError, IndexError):
         told = json.loads(said[-1])
         message, field = told["message"], told.get("field")
     if status == _ASKED_WRONGLY:
-        return InputError(message, file=str(plan), key=field)
+        return InputError(message, file=plan, key=field)
     if status == _HOST:
         return HostError(message)
     ended = f"by signal {-status}" if status is not None and status < 0 else f"with {status}"

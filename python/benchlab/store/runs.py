@@ -176,11 +176,17 @@ class Run:
         return tuple(Trial(self, path) for path in sorted(folders, key=_in_order))
 
     def new_trial(self, record: TrialRecord) -> Trial:
-        """A folder for an attempt that is about to begin."""
+        """A folder for an attempt that is about to begin.
+
+        A folder without a record, left by a lab that was killed as it made it, is taken over.
+        Raises InputError for an attempt that is there already.
+        """
         name = f"{record.session}-{record.block}-{files.path_name(record.case)}-{record.attempt}"
         trial = Trial(self, self.path / "trials" / name)
+        if (trial.path / TRIAL).exists():
+            raise InputError("this attempt has been made already", file=str(trial.path))
         with files.writing(trial.path):
-            trial.path.mkdir(parents=True)
+            trial.path.mkdir(parents=True, exist_ok=True)
         trial.update(record)
         return trial
 

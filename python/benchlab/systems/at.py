@@ -15,7 +15,7 @@ from benchlab.model.errors import HostError
 from benchlab.model.experiment import Command, System
 from benchlab.systems import reach
 from benchlab.systems.command import POLL_S, READY_S, fill, run_command
-from benchlab.systems.protocol import Place
+from benchlab.systems.protocol import Place, StoppedError
 
 PAUSE_S = (0.2, 2.0)
 """Least and greatest pause before a session on a system that is not restarted."""
@@ -51,7 +51,7 @@ class Reached:
     def run(self, command: Command) -> None:
         """Runs a command beside it."""
         line = fill(command.command, {"here": str(self._place.here.absolute())})
-        run_command(self._place.leash, line, command.timeout, self._folder())
+        run_command(self._place, line, command.timeout, self._folder())
 
     def stop(self, grace_s: float) -> None:
         """Leaves it running."""
@@ -75,16 +75,22 @@ def start(name: str, system: System, place: Place) -> Reached:
 
     Raises HostError when one does not.
     """
-    urls = tuple(fill(url, {}) for url in system.at)
+    urls = expected_urls(system)
     deadline = time.monotonic()
     if system.restart is not None:
         Reached(name, (), place).run(system.restart)
         deadline += system.ready.timeout if system.ready else READY_S
     else:
-        place.pause(random.Random(place.seed).uniform(*PAUSE_S))
+        if place.pause(random.Random(place.seed).uniform(*PAUSE_S)):
+            raise StoppedError
     for url in urls:
-        _await(name, url, deadline)
+        _await(name, url, deadline, place)
     return Reached(name, urls, place)
+
+
+def expected_urls(system: System) -> tuple[str, ...]:
+    """Its addresses."""
+    return tuple(fill(url, {}) for url in system.at)
 
 
 def describe(system: System) -> dict[str, Any]:
@@ -92,7 +98,7 @@ def describe(system: System) -> dict[str, Any]:
     return {"at": list(system.at), "restart": system.restart and system.restart.command}
 
 
-def _await(name: str, url: str, deadline: float) -> None:
+def _await(name: str, url: str, deadline: float, place: Place) -> None:
     while True:
         try:
             reach.answers(url)
@@ -100,4 +106,5 @@ def _await(name: str, url: str, deadline: float) -> None:
         except reach.NotReadyError as error:
             if time.monotonic() >= deadline:
                 raise HostError(f"{name} cannot be measured: {error}") from error
-        time.sleep(POLL_S)
+        if place.pause(POLL_S):
+            raise StoppedError

@@ -11,16 +11,17 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchlab.host import ports, programs
 from benchlab.host.probes import Root
-from benchlab.host.processes import Leash, Process, tail
+from benchlab.host.processes import Process, tail
 from benchlab.model.errors import HostError, InputError
 from benchlab.model.experiment import Command, System
 from benchlab.systems import reach
-from benchlab.systems.protocol import Place
+from benchlab.systems.protocol import Place, StoppedError
 
 READY_S = 30.0
 POLL_S = 0.02
@@ -34,7 +35,7 @@ class Started:
     in_process = False
 
     def __init__(self, name: str, system: System, place: Place, port: int | None) -> None:
-        self.name, self._system, self._leash = name, system, place.leash
+        self.name, self._system, self._place = name, system, place
         self.folder = place.folder / "dir"
         self.log = place.folder / "log"
         self.is_pinned = bool(place.cpus)
@@ -90,7 +91,7 @@ class Started:
 
     def run(self, command: Command) -> None:
         """Runs a command with this server's port and folder filled in."""
-        run_command(self._leash, self.fill(command.command), command.timeout, self.folder)
+        run_command(self._place, self.fill(command.command), command.timeout, self.folder)
 
     def stop(self, grace_s: float) -> None:
         """By its own `stop` command, or by SIGTERM; what is left after the grace is killed."""
@@ -99,9 +100,10 @@ class Started:
         deadline = time.monotonic() + grace_s
         try:
             if self._system.stop and grace_s and self.process.is_running():
-                run_command(self._leash, self.fill(self._system.stop), grace_s, self.folder)
+                unstopped = replace(self._place, pause=_never)
+                run_command(unstopped, self.fill(self._system.stop), grace_s, self.folder)
                 while self.process.is_running() and time.monotonic() < deadline:
-                    self._leash.listen(POLL_S)
+                    self._place.leash.listen(POLL_S)
         finally:
             self.process.stop(max(0.0, deadline - time.monotonic()))
 
@@ -142,7 +144,7 @@ def start(name: str, system: System, place: Place) -> Started:
             )
     instance.launch(place)
     try:
-        _await_ready(instance, system)
+        _await_ready(instance, system, place)
     except BaseException:
         instance.stop(0.0)
         raise
@@ -160,15 +162,25 @@ def describe(system: System) -> dict[str, Any]:
     }
 
 
-def run_command(leash: Leash, line: str, timeout_s: float, folder: Path) -> None:
+def expected_urls(system: System) -> tuple[str, ...]:
+    """Its URL, with a port in place of the one to be found."""
+    return (fill(system.url, {"port": "1"}),) if system.url else ()
+
+
+def run_command(place: Place, line: str, timeout_s: float, folder: Path) -> None:
     """Runs a command line to its end.
 
-    Raises HostError, with what it wrote last, when it fails or takes longer than `timeout_s`.
+    Raises HostError, with what it wrote last, when it fails or takes longer than `timeout_s`;
+    StoppedError where the lab is asked to stop meanwhile.
     """
     log = folder / ".command"
     log.unlink(missing_ok=True)
-    process = leash.start(split(line, "command"), log=log, folder=folder)
-    status = process.wait(timeout_s)
+    process = place.leash.start(split(line, "command"), log=log, folder=folder)
+    deadline = time.monotonic() + timeout_s
+    while (status := process.wait(POLL_S)) is None and time.monotonic() < deadline:
+        if place.pause(0.0):
+            process.kill()
+            raise StoppedError
     if status != 0:
         said = process.log_tail(5)
         process.kill()
@@ -201,7 +213,7 @@ def fill(text: str, names: Mapping[str, str]) -> str:
     return _MENTION.sub(value, text)
 
 
-def _await_ready(instance: Started, system: System) -> None:
+def _await_ready(instance: Started, system: System, place: Place) -> None:
     ready = system.ready
     limit_s = ready.timeout if ready else READY_S
     deadline = time.monotonic() + limit_s
@@ -223,7 +235,8 @@ def _await_ready(instance: Started, system: System) -> None:
             raise HostError(
                 _with_log(f"{instance.name} was not ready after {limit_s:g} s: {why}", instance)
             )
-        time.sleep(POLL_S)
+        if place.pause(POLL_S):
+            raise StoppedError
 
 
 def _check(instance: Started, system: System) -> Callable[[], None]:
@@ -240,6 +253,11 @@ def _check(instance: Started, system: System) -> Callable[[], None]:
     if not instance.urls:
         raise InputError("give the `url` that the driver talks to", key=f"systems.{instance.name}")
     return lambda: reach.answers(instance.urls[0])
+
+
+def _never(seconds: float) -> bool:
+    """A system's own way to stop is part of stopping and is seen through."""
+    return False
 
 
 def _said(log: Path, wanted: re.Pattern[str]) -> None:

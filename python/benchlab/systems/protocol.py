@@ -14,6 +14,15 @@ from benchlab.host.processes import Leash
 from benchlab.model.experiment import Command, System
 
 
+class StoppedError(Exception):
+    """The lab was asked to stop while a system was being brought up."""
+
+
+def _sleep(seconds: float) -> bool:
+    time.sleep(seconds)
+    return False
+
+
 @dataclass(frozen=True)
 class Place:
     """Where an instance is put: its leash, its folder, its cores."""
@@ -25,8 +34,8 @@ class Place:
     """The experiment file's folder."""
     seed: str = ""
     """Of whatever is drawn as it starts."""
-    pause: Callable[[float], None] = time.sleep
-    """Waits so many seconds, or less where the lab is asked to stop."""
+    pause: Callable[[float], bool] = _sleep
+    """Waits so many seconds; less, and true, where the lab is asked to stop."""
 
 
 class Instance(Protocol):
@@ -76,8 +85,12 @@ class Kind(Protocol):
     def start(self, name: str, system: System, place: Place) -> Instance:
         """Brings it up; it has answered rightly when this returns.
 
-        Raises HostError with the log's last lines when it does not come up.
+        Raises HostError with the log's last lines when it does not come up, StoppedError where the
+        lab is asked to stop meanwhile; nothing of it is left then.
         """
+
+    def expected_urls(self, system: System) -> tuple[str, ...]:
+        """What its instances' URLs will be like, to check a Plan beforehand."""
 
     def describe(self, system: System) -> dict[str, Any]:
         """Versions and settings, for the recipe."""

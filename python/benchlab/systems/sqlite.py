@@ -47,7 +47,7 @@ class Embedded:
         """Runs a command beside it, with `${dir}` filled in."""
         names = {"dir": str(self.path.parent), "here": str(self._place.here.absolute())}
         line = fill(command.command, names)
-        run_command(self._place.leash, line, command.timeout, self.path.parent)
+        run_command(self._place, line, command.timeout, self.path.parent)
 
     def stop(self, grace_s: float) -> None:
         """Removes the database."""
@@ -72,6 +72,11 @@ def start(name: str, system: System, place: Place) -> Embedded:
     """Makes the folder; the loading Plan makes the database."""
     place.folder.mkdir(parents=True, exist_ok=True)
     return Embedded(place)
+
+
+def expected_urls(system: System) -> tuple[str, ...]:
+    """A database somewhere."""
+    return (f"sqlite:/{FILE}",)
 
 
 def describe(system: System) -> dict[str, Any]:
