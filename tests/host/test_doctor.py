@@ -1,7 +1,11 @@
 """What the doctor finds, and says about it."""
 
 import resource
+import subprocess
+import sys
+import time
 
+import psutil
 import pytest
 
 from benchlab.host import doctor
@@ -54,13 +58,19 @@ def test_the_machine_is_looked_at() -> None:
 
 
 def test_a_look_names_who_is_greedy() -> None:
-    spent = 0
+    loop = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
 
-    def work(seconds: float) -> None:
-        nonlocal spent
-        while spent < 3_000_000:
-            spent += 1
+        def until_it_has_worked(_: float) -> None:
+            deadline = time.monotonic() + 30
+            before = psutil.Process(loop.pid).cpu_times().user
+            while psutil.Process(loop.pid).cpu_times().user < before + 0.3:
+                assert time.monotonic() < deadline
 
-    seen = doctor.look(wait=work)
+        seen = doctor.look(wait=until_it_has_worked)
+    finally:
+        loop.kill()
+        loop.wait()
+    assert loop.pid in {pid for _, pid, _ in seen.greedy}
     assert 0.0 < seen.busy <= 1.0
     assert 0.0 <= seen.steal <= 1.0
