@@ -17,6 +17,7 @@ from benchlab.host import cores, fingerprint, processes
 
 LOOK_S = 1.0
 BUSY_SHARE = 0.05
+NAMED = 5
 STEAL_SHARE = 0.02
 FILES = 4096
 BACKLOG = 1024
@@ -49,7 +50,7 @@ class Look:
     busy: float
     steal: float
     greedy: tuple[tuple[str, int, float], ...]
-    """Name, process and cores used of those that used most."""
+    """Name, process and cores used of those that used a twentieth of a core."""
 
 
 def look(seconds: float = LOOK_S, wait: Callable[[float], None] = time.sleep) -> Look:
@@ -70,7 +71,7 @@ def look(seconds: float = LOOK_S, wait: Callable[[float], None] = time.sleep) ->
     waiting = after.idle + getattr(after, "iowait", 0.0) - before.idle
     waiting -= getattr(before, "iowait", 0.0)
     greedy = sorted((row for row in used if row[2] >= BUSY_SHARE), key=lambda row: -row[2])
-    return Look(max(0.0, 1 - (waiting + steal) / whole), steal / whole, tuple(greedy[:5]))
+    return Look(max(0.0, 1 - (waiting + steal) / whole), steal / whole, tuple(greedy))
 
 
 def findings(seen: Look | None = None) -> tuple[Finding, ...]:
@@ -116,7 +117,9 @@ def _busy(seen: Look) -> Finding:
     figure = f"{seen.busy:.0%} busy"
     if seen.busy <= BUSY_SHARE:
         return Finding("other work", "fit", figure)
-    names = ", ".join(f"{name} ({pid}): {used:.0%} of a core" for name, pid, used in seen.greedy)
+    names = ", ".join(
+        f"{name} ({pid}): {used:.0%} of a core" for name, pid, used in seen.greedy[:NAMED]
+    )
     mend = f"end what is not needed: {names}" if names else "see what runs: top"
     costs = "whatever else runs is in the figures and in their spread"
     return Finding("other work", "mind", figure, costs, mend)
