@@ -71,7 +71,7 @@ def look(seconds: float = LOOK_S, wait: Callable[[float], None] = time.sleep) ->
     waiting = after.idle + getattr(after, "iowait", 0.0) - before.idle
     waiting -= getattr(before, "iowait", 0.0)
     greedy = sorted((row for row in used if row[2] >= BUSY_SHARE), key=lambda row: -row[2])
-    return Look(max(0.0, 1 - (waiting + steal) / whole), steal / whole, tuple(greedy))
+    return Look(min(1.0, max(0.0, 1 - (waiting + steal) / whole)), steal / whole, tuple(greedy))
 
 
 def findings(seen: Look | None = None) -> tuple[Finding, ...]:
