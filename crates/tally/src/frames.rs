@@ -1,8 +1,8 @@
 //! Finds the whole messages of an Arrow IPC stream or file, without decoding them.
 //!
-//! It is here because a Measurement may be cut at any byte, and because lengths in a damaged one must
-//! not be believed before they are checked. An IPC file is a stream between two magic words, so both
-//! are read one way and a file without its end is no special case. Absent: rows.
+//! It is here because a Measurement may be cut at any byte, and because lengths in a damaged one
+//! must not be believed before they are checked. An IPC file is a stream between two magic words,
+//! so both are read one way and a file without its end is no special case. Absent: rows.
 
 use std::io::Cursor;
 
@@ -46,6 +46,11 @@ impl<'a> Frames<'a> {
             return Err(TallyError::Foreign("it has no schema".to_owned()));
         }
         Ok(Frames { whole, torn })
+    }
+
+    /// The whole messages as a stream with an end.
+    pub fn stream(&self) -> Vec<u8> {
+        [self.whole, &CONTINUATION, &[0; 4]].concat()
     }
 
     /// A reader of the whole messages.
@@ -94,7 +99,8 @@ fn next(bytes: &[u8], schema_seen: bool) -> Result<Frame, String> {
     Ok(Frame::Message(whole))
 }
 
-/// First a schema, then batches whose buffers lie inside their body; Measurements have nothing else.
+/// First a schema, then batches whose buffers lie inside their body; Measurements have nothing
+/// else.
 fn check_kind(message: &Message, schema_seen: bool, body: usize) -> Result<(), String> {
     match message.header_type() {
         MessageHeader::Schema if !schema_seen => Ok(()),

@@ -1,13 +1,15 @@
 //! What was counted: counters each 100 ms, histograms each second, and the Measurement they become.
 //!
-//! It is here so that every driver, worker and agent counts in one way and so that a trial leaves one
-//! record, which can be read while it grows, after a crash and long after. Workers count into a
-//! [`Recorder`], a [`Sink`] writes what they counted, a [`Measurement`] reads it, [`seal`] closes it.
-//! Absent from it: protocols, schedules, clocks and statistics; nothing here knows what a figure means.
+//! It is here so that every driver, worker and agent counts in one way and so that a trial leaves
+//! one record, which can be read while it grows, after a crash and long after. Workers count into a
+//! [`Recorder`], a [`Sink`] writes what they counted, a [`Measurement`] reads it, [`seal`] closes
+//! it. Absent from it: protocols, schedules, clocks and statistics; nothing here knows what a
+//! figure means.
 
 mod format;
 mod frames;
 mod layout;
+mod lengths;
 mod measurement;
 mod recorder;
 mod seal;
@@ -15,7 +17,8 @@ mod second;
 mod sink;
 
 pub use layout::{Counter, Counters, Field, Kind, Layout, Outcome, Series, Times};
-pub use measurement::{Event, Measurement, Part, decode};
+pub use lengths::{Histogram, decode, empty, encode};
+pub use measurement::{Event, Measurement, Part, open_parts};
 pub use recorder::Recorder;
 pub use seal::{Sealed, seal};
 pub use sink::{Options, Progress, SharedBytes, Sink};
@@ -44,4 +47,16 @@ pub enum TallyError {
     /// A histogram inside cannot be decoded, or its range is not the one Measurements have.
     #[error("damaged histogram: {0}")]
     Histogram(String),
+}
+
+impl TallyError {
+    /// The same about a file.
+    fn about(self, path: &std::path::Path) -> TallyError {
+        match self {
+            TallyError::Foreign(what) => {
+                TallyError::Foreign(format!("{} ({what})", path.display()))
+            }
+            other => other,
+        }
+    }
 }

@@ -4,18 +4,14 @@
 //! costs memory by its seconds and not by a histogram's range. Absent: estimates and verdicts.
 
 use std::collections::BTreeMap;
-use std::io::Cursor;
 use std::ops::Range;
 use std::path::Path;
-
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
 
 use crate::format::{self, Columns, EVENT, Row};
 use crate::frames::{Frames, damaged};
 use crate::layout::{Counters, Field, Kind};
-use crate::second::histogram;
-use crate::{GREATEST_NS, TallyError, seal};
+use crate::lengths::{Histogram, decode, empty};
+use crate::{TallyError, seal};
 
 /// Something that happened once, or an error's count.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,7 +61,7 @@ pub struct Measurement {
 impl Measurement {
     /// Reads a stream or an IPC file.
     pub fn open(path: &Path) -> Result<Measurement, TallyError> {
-        Measurement::read(&seal::read(path)?)
+        open_parts(&[path]).map(|(measurement, _)| measurement)
     }
 
     /// Reads the bytes of a stream or an IPC file up to the last whole batch.
@@ -141,16 +137,16 @@ impl Measurement {
 
     /// The histogram of the seconds whose first slot lies in `range`.
     ///
-    /// A histogram belongs to a whole second: a range that ends within one includes all of it, which is
-    /// right at the end of a trial, where nothing is intended any more.
+    /// A histogram belongs to a whole second: a range that ends within one includes all of it,
+    /// which is right at the end of a trial, where nothing is intended any more.
     pub fn histogram(
         &self,
         kind: Kind,
         name: Option<&str>,
         field: Field,
         range: Range<i64>,
-    ) -> Result<Histogram<u64>, TallyError> {
-        let mut merged = histogram();
+    ) -> Result<Histogram, TallyError> {
+        let mut merged = empty();
         for figures in self.chosen(kind, name) {
             for (slot, encoded) in &figures.histograms[field as usize] {
                 if range.contains(slot) {
@@ -170,6 +166,25 @@ impl Measurement {
         let figures = self.figures.iter().filter(move |(key, _)| wanted(key));
         figures.map(|(_, figures)| figures)
     }
+}
+
+/// Reads the parts of one trial, and gives beside it the rows of each as an Arrow IPC stream with
+/// an end, for readers of Arrow that know no cut ones.
+pub fn open_parts(paths: &[impl AsRef<Path>]) -> Result<(Measurement, Vec<Vec<u8>>), TallyError> {
+    let mut merged: Option<Measurement> = None;
+    let mut rows = Vec::new();
+    for path in paths {
+        let path = path.as_ref();
+        let bytes = seal::read(path)?;
+        let read = Measurement::read(&bytes).map_err(|error| error.about(path))?;
+        rows.push(Frames::find(&bytes)?.stream());
+        merged = Some(match merged {
+            None => read,
+            Some(others) => others.merge(read),
+        });
+    }
+    let merged = merged.ok_or_else(|| TallyError::Foreign("no file was named".to_owned()))?;
+    Ok((merged, rows))
 }
 
 /// Adds a row to what was read.
@@ -193,34 +208,6 @@ fn take(
     slot.absorb(&row.counters);
     for (mine, theirs) in mine.histograms.iter_mut().zip(row.histograms) {
         mine.extend(theirs.map(|encoded| (row.interval, encoded.to_owned())));
-    }
-    Ok(())
-}
-
-/// Decodes a histogram in V2 encoding without compression, which must have the bounds and the
-/// precision of Measurements.
-pub fn decode(encoded: &[u8]) -> Result<Histogram<u64>, TallyError> {
-    check_header(encoded).map_err(|what| TallyError::Histogram(what.to_owned()))?;
-    Deserializer::new()
-        .deserialize(&mut Cursor::new(encoded))
-        .map_err(|error| TallyError::Histogram(error.to_string()))
-}
-
-/// Checks the header before a decoder believes it and asks for memory: cookie, length of the payload,
-/// offset, digits, least and greatest value, ratio; all big-endian.
-fn check_header(encoded: &[u8]) -> Result<(), &'static str> {
-    const HEADER: usize = 40;
-    let (header, payload) = encoded.split_at_checked(HEADER).ok_or("it is cut")?;
-    let word = |at: usize| u32::from_be_bytes(header[at..at + 4].try_into().expect("four bytes"));
-    let long = |at: usize| u64::from_be_bytes(header[at..at + 8].try_into().expect("eight bytes"));
-    if word(0) != 0x1c84_9313 {
-        return Err("it is not in V2 encoding");
-    }
-    if word(4) as usize != payload.len() {
-        return Err("its length is wrong");
-    }
-    if word(8) != 0 || word(12) != 3 || long(16) != 1 || long(24) != GREATEST_NS {
-        return Err("it has other bounds or another precision");
     }
     Ok(())
 }

@@ -1,10 +1,11 @@
 //! A worker's counting: in memory of its own, handed over once a second.
 //!
-//! What belongs to a second is counted in that second's buffer; several are live at once when answers
-//! come late. At each second's edge all live buffers go to the sink, whatever they hold, and clean ones
-//! come back; since rows are increments, a second may be handed over several times. A recorder that
-//! needs one buffer more than it has hands the least recently used one over early. So memory is
-//! bounded, nothing is lost, and between edges there is no allocation, lock or system call.
+//! What belongs to a second is counted in that second's buffer; several are live at once when
+//! answers come late. At each second's edge all live buffers go to the sink, whatever they hold,
+//! and clean ones come back; since rows are increments, a second may be handed over several times.
+//! A recorder that needs one buffer more than it has hands the least recently used one over early.
+//! So memory is bounded, nothing is lost, and between edges there is no allocation, lock or system
+//! call.
 
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,8 +19,9 @@ use crate::{SLOT_NS, SLOTS_PER_SECOND};
 
 const SECOND_NS: i64 = SLOT_NS * SLOTS_PER_SECOND;
 
-/// Buffers of a recorder: two for the present second and the last, two while the writer has theirs, and
-/// one for each second that a time-out spans. Above eight the early hand-over is cheaper than memory.
+/// Buffers of a recorder: two for the present second and the last, two while the writer has theirs,
+/// and one for each second that a time-out spans. Above eight the early hand-over is cheaper than
+/// memory.
 pub(crate) fn pool_size(timeout: Nanos) -> usize {
     let spanned = timeout.0.div_ceil(Nanos::SECOND.0);
     (4 + spanned).min(8) as usize

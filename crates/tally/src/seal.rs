@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_ipc::MetadataVersion;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+use arrow_schema::ArrowError;
 
 use crate::TallyError;
 use crate::format;
@@ -20,8 +21,8 @@ pub struct Sealed {
     pub torn: Option<String>,
 }
 
-/// Writes the stream at `stream` (or the file, sealed or not) as an IPC file at `file`, with the same
-/// metadata and every whole batch.
+/// Writes the stream at `stream` (or the file, sealed or not) as an IPC file at `file`, with the
+/// same metadata and every whole batch.
 ///
 /// The file appears at once and whole, under a name of its own until then, so that `file` may be
 /// `stream` itself and a crash leaves the one or the other.
@@ -37,7 +38,12 @@ pub fn seal(stream: &Path, file: &Path) -> Result<Sealed, TallyError> {
     let fail = |source| TallyError::Io { what: format!("cannot write {}", file.display()), source };
     let out = BufWriter::new(File::create(&unfinished).map_err(fail)?);
     let options = IpcWriteOptions::try_new(8, false, MetadataVersion::V5).map_err(damaged)?;
-    let written = |error| fail(std::io::Error::other(error));
+    let written = |error| {
+        fail(match error {
+            ArrowError::IoError(_, source) => source,
+            other => std::io::Error::other(other),
+        })
+    };
     let mut writer = FileWriter::try_new_with_options(out, &schema, options).map_err(written)?;
     let mut batches = 0;
     for batch in reader {

@@ -1,8 +1,9 @@
 //! The other side of the recorders: merges what they hand over and writes it, a batch a second.
 //!
 //! With a thread of its own, so that no worker waits for a disk; or at once, for the simulator, so
-//! that a trial without threads stays exact. A destination that fails (a full disk) does not stop the
-//! workers: what they count is then dropped, [`Sink::failed`] tells, and [`Sink::close`] says why.
+//! that a trial without threads stays exact. A destination that fails (a full disk) does not stop
+//! the workers: what they count is then dropped, [`Sink::failed`] tells, and [`Sink::close`] says
+//! why.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -113,7 +114,8 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// A sink with a thread that writes, and its recorders. The schema is written before it returns.
+    /// A sink with a thread that writes, and its recorders. The schema is written before it
+    /// returns.
     pub fn threaded(
         options: Options,
         out: Box<dyn Write + Send>,
@@ -146,7 +148,8 @@ impl Sink {
         Ok((Sink { way, failed }, recorders))
     }
 
-    /// A sink that writes whenever a recorder hands over, on the recorder's thread, and its recorders.
+    /// A sink that writes whenever a recorder hands over, on the recorder's thread, and its
+    /// recorders.
     pub fn synchronous(
         options: Options,
         out: Box<dyn Write + Send>,
@@ -184,8 +187,8 @@ impl Sink {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// Writes the `end` event and what is left, and says whether everything was written. The recorders
-    /// are to be finished before.
+    /// Writes the `end` event and what is left, and says whether everything was written. The
+    /// recorders are to be finished before.
     pub fn close(self, at: Instant, note: &Value) -> Result<(), TallyError> {
         self.event(at, "end", note);
         match self.way {

@@ -10,8 +10,8 @@ use tally::{
     Times, seal,
 };
 
-/// A trial of one transaction of one operation: `seconds` of warm-up and load at `rate`, with service
-/// times spread over a decade as a busy server's are.
+/// A trial of one transaction of one operation: `seconds` of warm-up and load at `rate`, with
+/// service times spread over a decade as a busy server's are.
 fn trial(seconds: std::ops::Range<i64>, rate: i64) -> Vec<u8> {
     let mut layout = Layout::new();
     let page = layout.add(Kind::Transaction, "page");

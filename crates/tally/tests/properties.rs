@@ -203,9 +203,9 @@ proptest! {
         threaded: bool,
     ) {
         let measurement = Measurement::read(&told(&drawn, threaded)).unwrap();
-        for (series, kind, name) in
-            [(0, Kind::Transaction, "page"), (1, Kind::Operation, "page"), (2, Kind::Transaction, "order")]
-        {
+        let [transaction, operation] = [Kind::Transaction, Kind::Operation];
+        let all = [(0, transaction, "page"), (1, operation, "page"), (2, transaction, "order")];
+        for (series, kind, name) in all {
             let slots = measurement.slots(kind, Some(name));
             let expected = naive(&drawn, series);
             for slot in slots.keys().chain(expected.keys()) {
@@ -226,7 +226,8 @@ proptest! {
                     let mut at = 0;
                     for value in histogram.iter_recorded() {
                         for _ in 0..value.count_at_value() {
-                            prop_assert!(histogram.equivalent(value.value_iterated_to(), expected[at]));
+                            let held = value.value_iterated_to();
+                            prop_assert!(histogram.equivalent(held, expected[at]));
                             at += 1;
                         }
                     }
