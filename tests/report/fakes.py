@@ -347,7 +347,7 @@ def inconclusive() -> Material:
         f"{settle}"
     )
     summary = material.summary.model_copy(update={"comparisons": comparisons, "answer": answer})
-    return _with(material, summary=summary, settle=settle)
+    return _with(material, summary=summary)
 
 
 def troubled() -> Material:

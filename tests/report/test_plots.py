@@ -78,6 +78,13 @@ def test_a_comparison_over_a_number_is_a_sweep_of_one_line() -> None:
     assert (grouping.colour, grouping.sweep) == (None, "clients")
 
 
+def test_steps_are_joined_without_averaging_quantiles_or_losing_the_end() -> None:
+    line = Line((0.0, 1.0, 2.0, 3.0, 4.0), (1.0, 9.0, None, None, 5.0))
+    assert line.thinned(5) is line
+    assert line.thinned(3) == Line((0.5, 2.5, 4.0), (5.0, None, 5.0))
+    assert line.thinned(3, max) == Line((0.5, 2.5, 4.0), (9.0, None, 5.0))
+
+
 def drawn(canvas: Canvas) -> str:
     return str(canvas.html())
 

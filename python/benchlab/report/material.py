@@ -5,9 +5,12 @@ each can be tested without a run. What is drawn is already condensed here: a cur
 quantiles, a line at most `POINTS` points, whatever the number of requests. Nothing is judged here.
 """
 
+import math
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Literal
 
 from benchlab.model.evidence import CaseResult, Check, Comparison, Summary
@@ -31,6 +34,21 @@ class Line:
         pairs = zip(self.at_s, self.values, strict=True)
         return [(at, value) for at, value in pairs if value is not None]
 
+    def thinned(self, points: int, join: Callable[[Sequence[float]], float] = fmean) -> "Line":
+        """The line in so many steps at most, each the mean of its points unless told.
+
+        Quantiles are joined by `max`: a mean of quantiles would be the quantile of nothing.
+        """
+        width = math.ceil(len(self.at_s) / points)
+        if width <= 1:
+            return self
+        at_s, values = [], []
+        for start in range(0, len(self.at_s), width):
+            known = [v for v in self.values[start : start + width] if v is not None]
+            at_s.append(round(fmean(self.at_s[start : start + width]), 3))
+            values.append(join(known) if known else None)
+        return Line(tuple(at_s), tuple(values))
+
 
 @dataclass(frozen=True)
 class Clock:
@@ -52,6 +70,8 @@ class Clock:
     """Resident bytes of the system."""
     agent_cpu: Line = Line()
     """Cores' worth of time the load generator used."""
+    joint: bool = False
+    """Whether the system runs inside the load generator, so that its CPU holds both."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +109,13 @@ class Material:
     ceilings: tuple[Ceiling, ...] = ()
     labels: tuple[str, ...] = ()
     """What widens or shades the answer, such as `shared`."""
-    settle: str = ""
-    """The command that would settle an inconclusive answer, as it stands in the answer."""
     logs: dict[str, str] = field(default_factory=dict)
     """The last lines of a case's system, where it died."""
+
+    @property
+    def drawn_points(self) -> int:
+        """Points of a trial's line: fewer where there are many trials, so that pages stay small."""
+        return max(24, min(POINTS, 40_000 // max(1, len(self.clocks))))
 
     def clocks_of(self, case: str) -> list[Clock]:
         """A case's trials in session order."""
@@ -105,10 +128,24 @@ class Material:
         return self._sentences[0]
 
     @property
+    def settle(self) -> str:
+        """The command that would settle an inconclusive answer; empty where none would."""
+        found = re.search(r"This would settle it: (.*? --sessions \d+)", self.summary.answer)
+        return found[1] if found else ""
+
+    @property
     def shades(self) -> str:
-        """The other sentences, the command that would settle it left out."""
+        """The other sentences, without what is said louder in a place of its own."""
         rest = self._sentences[1]
-        return " ".join(rest.replace(f"This would settle it: {self.settle}", "").split())
+        said = [f"This would settle it: {self.settle}"]
+        for case in self.troubled:
+            said += [
+                f"{case.name} is {case.state}: {case.why}.",
+                f"Skipped: {case.system} ({case.why}).",
+            ]
+        for sentence in said:
+            rest = rest.replace(sentence, "")
+        return re.sub(" +", " ", rest).strip()
 
     @property
     def _sentences(self) -> tuple[str, str]:

@@ -6,7 +6,7 @@ draw; what may be shown comes from `readable`.
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from markupsafe import Markup
@@ -15,7 +15,7 @@ from benchlab.model.evidence import CaseResult, Check, Comparison, Estimate
 from benchlab.report import readable
 from benchlab.report.figures import Figures
 from benchlab.report.grouping import Grouping, Panel
-from benchlab.report.material import Material, headline_metrics, unit_of
+from benchlab.report.material import Clock, Material, headline_metrics, unit_of
 from benchlab.report.plots import boxes as boxes_plot
 from benchlab.report.plots import distribution, effect, resources, sweep, timeline
 from benchlab.report.plots.canvas import Canvas
@@ -328,7 +328,10 @@ class Sections:
         return [self._clock_row(p) for p in self.grouping.panels(cases, by_sweep=True)]
 
     def _clock_row(self, panel: Panel) -> ClockRow:
-        clocks = {case.name: self.material.clocks_of(case.name) for case in panel.cases}
+        clocks = {
+            case.name: [self._thinned(clock) for clock in self.material.clocks_of(case.name)]
+            for case in panel.cases
+        }
         every = [clock for found in clocks.values() for clock in found]
         span_s = timeline.length_s(every)
         tops = {
@@ -353,6 +356,15 @@ class Sections:
             label = self.grouping.series_of(case) if self.grouping.colour else case.name
             rows.append(CaseClock(label, hue, tuple(panels)))
         return ClockRow(panel.label, tuple(rows))
+
+    def _thinned(self, clock: Clock) -> Clock:
+        points = self.material.drawn_points
+        return replace(
+            clock,
+            rate=clock.rate.thinned(points),
+            latency_p99=clock.latency_p99.thinned(points, max),
+            memory=clock.memory.thinned(points),
+        )
 
     # How to do it again.
 

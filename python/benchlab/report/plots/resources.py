@@ -13,15 +13,17 @@ from benchlab.report.plots.timeline import middle_of, panel, strands, vertical
 
 def cpu(clocks: Sequence[Clock], hue: str, top: float, span_s: float) -> Canvas:
     """Cores in use: the system's by mode, and the agent's."""
+    joint = any(clock.joint for clock in clocks)
+    agent = middle_of([clock.agent_cpu for clock in clocks])
     caption = [
-        ("CPU in cores:  ", ""),
+        ("CPU in cores, generator included:  " if joint else "CPU in cores:  ", ""),
         ("■", f"f-{hue} deep"),
         (" user  ", ""),
         ("■", f"f-{hue} area"),
         (" system  ", ""),
-        ("– –", "f-bad"),
-        (" load generator", ""),
     ]
+    if agent:
+        caption += [("– –", "f-bad"), (" load generator", "")]
     canvas, x = panel(caption, "count", "CPU over time", top, span_s)
     y = vertical(top)
     user = middle_of([clock.cpu_user for clock in clocks])
@@ -32,7 +34,6 @@ def cpu(clocks: Sequence[Clock], hue: str, top: float, span_s: float) -> Canvas:
         ground = [(lower[-1][0], y(0)), (lower[0][0], y(0))]
         canvas.area([*lower, *ground], f"deep f-{hue}")
         canvas.area([*upper, *reversed(lower)], f"area f-{hue}")
-    agent = middle_of([clock.agent_cpu for clock in clocks])
     if len(agent) > 1:
         canvas.path([(x(at), y(value)) for at, value in agent], "thin dashed s-bad")
     return canvas
