@@ -6,7 +6,7 @@
 use std::io::Write as _;
 
 use crate::error::PlanError;
-use crate::values::{Drawn, Names, Slot};
+use crate::values::{Drawn, Names, ValueId};
 
 /// A stretch of a template as it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,14 +51,14 @@ pub fn pieces<'a>(text: &'a str, field: &str) -> Result<Vec<Piece<'a>>, PlanErro
 
 /// Where a template's values are read.
 pub trait Values {
-    /// What the slot holds now.
-    fn drawn(&self, slot: Slot) -> Drawn<'_>;
+    /// What the value is now.
+    fn drawn(&self, id: ValueId) -> Drawn<'_>;
 }
 
 #[derive(Clone, Debug)]
 enum Part {
     Literal(Box<[u8]>),
-    Slot(Slot),
+    ValueId(ValueId),
 }
 
 /// A compiled template.
@@ -72,16 +72,16 @@ impl Template {
     pub fn compile(text: &str, names: &Names, field: &str) -> Result<Template, PlanError> {
         let parts = pieces(text, field)?.into_iter().map(|piece| match piece {
             Piece::Literal(literal) => Ok(Part::Literal(literal.as_bytes().into())),
-            Piece::Mention(name) => names.find(name, field, text).map(Part::Slot),
+            Piece::Mention(name) => names.find(name, field, text).map(Part::ValueId),
         });
         Ok(Template { parts: parts.collect::<Result<_, _>>()? })
     }
 
     /// The values it mentions.
-    pub fn slots(&self) -> impl Iterator<Item = Slot> {
+    pub fn ids(&self) -> impl Iterator<Item = ValueId> {
         self.parts.iter().filter_map(|part| match part {
             Part::Literal(_) => None,
-            Part::Slot(slot) => Some(*slot),
+            Part::ValueId(id) => Some(*id),
         })
     }
 
@@ -95,10 +95,10 @@ impl Template {
     }
 
     /// The greatest length it renders to, given that of each value.
-    pub fn longest(&self, value: impl Fn(Slot) -> usize) -> usize {
+    pub fn longest(&self, value: impl Fn(ValueId) -> usize) -> usize {
         let length = |part: &Part| match part {
             Part::Literal(literal) => literal.len(),
-            Part::Slot(slot) => value(*slot),
+            Part::ValueId(id) => value(*id),
         };
         self.parts.iter().map(length).sum()
     }
@@ -109,7 +109,7 @@ impl Template {
         for part in &self.parts {
             match part {
                 Part::Literal(literal) => out.extend_from_slice(literal),
-                Part::Slot(slot) => values.drawn(*slot).render(out),
+                Part::ValueId(id) => values.drawn(*id).render(out),
             }
         }
     }
@@ -148,14 +148,14 @@ mod tests {
     struct Fixed;
 
     impl Values for Fixed {
-        fn drawn(&self, slot: Slot) -> Drawn<'_> {
+        fn drawn(&self, id: ValueId) -> Drawn<'_> {
             [
                 Drawn::Integer(-7),
                 Drawn::Real(0.5),
                 Drawn::Text(b"text"),
                 Drawn::List(&[1, 2, 3]),
                 Drawn::List(&[]),
-            ][slot]
+            ][id]
         }
     }
 

@@ -9,13 +9,13 @@ use crate::error::PlanError;
 use crate::plan::{Length, Scalar, Seeds, Value};
 use crate::template::{Template, Values};
 
-/// The index of a value among the workload's.
-pub type Slot = usize;
+/// The index of a named value among the workload's.
+pub type ValueId = usize;
 
 /// The exponent of `latest`, that of YCSB.
 const LATEST_THETA: f64 = 0.99;
 
-/// What a slot holds.
+/// What a value is at the moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Drawn<'a> {
     /// A whole number.
@@ -30,31 +30,31 @@ pub enum Drawn<'a> {
     List(&'a [i64]),
 }
 
-/// The names of the values, in order of their slots.
+/// The names of the values, in order of their ids.
 #[derive(Clone, Debug)]
 pub struct Names(Vec<String>);
 
 impl Names {
-    /// One name a slot.
+    /// One name a value.
     pub fn new(names: impl IntoIterator<Item = String>) -> Names {
         Names(names.into_iter().collect())
     }
 
-    /// The slot of `name`, which `text`, the Plan's `field`, mentions.
-    pub fn find(&self, name: &str, field: &str, text: &str) -> Result<Slot, PlanError> {
+    /// The id of `name`, which `text`, the Plan's `field`, mentions.
+    pub fn find(&self, name: &str, field: &str, text: &str) -> Result<ValueId, PlanError> {
         self.0.iter().position(|known| known == name).ok_or_else(|| {
             PlanError::new(field, text, format!("there is no value called `{name}`"))
                 .nearest_to(name, self.0.iter().map(String::as_str))
         })
     }
 
-    /// The name of a slot.
-    pub fn name(&self, slot: Slot) -> &str {
-        &self.0[slot]
+    /// The name of a value.
+    pub fn name(&self, id: ValueId) -> &str {
+        &self.0[id]
     }
 }
 
-/// One client's current value of a slot; its buffers are reused.
+/// What one value is for one client at the moment; its buffers are reused.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
     kind: CellKind,
@@ -83,6 +83,12 @@ impl Cell {
             CellKind::Bytes => Drawn::Bytes(&self.bytes),
             CellKind::List => Drawn::List(&self.list),
         }
+    }
+
+    /// How many bytes and how many elements fit without allocating.
+    #[cfg(test)]
+    pub(crate) fn room(&self) -> (usize, usize) {
+        (self.bytes.capacity(), self.list.capacity())
     }
 
     fn set(&mut self, scalar: &Scalar) {
@@ -117,8 +123,8 @@ enum Law {
     Latest { high: i64, law: Zipfian },
     Hotspot { low: i64, law: Hotspot },
     Exponential { low: i64, law: Exponential },
-    Text { size: Size, key: Option<Slot> },
-    Bytes { size: Size, key: Option<Slot> },
+    Text { size: Size, key: Option<ValueId> },
+    Bytes { size: Size, key: Option<ValueId> },
     Choice { weights: Weights, scalars: Vec<Scalar> },
     Template(Template),
     List { low: i64, high: i64, size: Size, distinct: bool },
@@ -224,16 +230,16 @@ impl Generator {
     }
 
     /// The values this one is made from.
-    pub(crate) fn needs(&self) -> Vec<Slot> {
+    pub(crate) fn needs(&self) -> Vec<ValueId> {
         match &self.law {
             Law::Text { key: Some(key), .. } | Law::Bytes { key: Some(key), .. } => vec![*key],
-            Law::Template(template) => template.slots().collect(),
+            Law::Template(template) => template.ids().collect(),
             _ => Vec::new(),
         }
     }
 
     /// The value it is derived from, if it is text or bytes with a key.
-    pub(crate) fn key(&self) -> Option<Slot> {
+    pub(crate) fn key(&self) -> Option<ValueId> {
         match &self.law {
             Law::Text { key, .. } | Law::Bytes { key, .. } => *key,
             _ => None,
@@ -250,7 +256,7 @@ impl Generator {
     }
 
     /// The greatest length of its text, given that of the values it needs.
-    pub(crate) fn longest(&self, of: &impl Fn(Slot) -> usize) -> usize {
+    pub(crate) fn longest(&self, of: &impl Fn(ValueId) -> usize) -> usize {
         /// Digits and sign of the longest 64-bit integer, and of the longest double.
         const INTEGER: usize = 20;
         const REAL: usize = 327;
@@ -295,8 +301,8 @@ impl Generator {
         cell
     }
 
-    /// Draws the value of `slot` for `turn`; what it needs is drawn already.
-    pub(crate) fn draw(&self, slot: Slot, values: &mut Current, turn: Turn) {
+    /// Draws the value of `id` for `turn`; what it needs is drawn already.
+    pub(crate) fn draw(&self, id: ValueId, values: &mut Current, turn: Turn) {
         let mut draws = self.stream.draws(turn.client, turn.n);
         let integer = match &self.law {
             Law::Constant(_) => return,
@@ -312,24 +318,24 @@ impl Generator {
             Law::Hotspot { low, law } => low.wrapping_add(law.sample(&mut draws) as i64),
             Law::Exponential { low, law } => low.wrapping_add(law.sample(&mut draws) as i64),
             Law::Choice { weights, scalars } => {
-                return values.cells[slot].set(&scalars[weights.sample(&mut draws)]);
+                return values.cells[id].set(&scalars[weights.sample(&mut draws)]);
             }
             Law::Text { key, .. } | Law::Bytes { key, .. } => {
                 if let Some(key) = key {
                     draws = self.stream.draws(0, key_number(values.drawn(*key)));
                 }
-                return self.fill(draws, &mut values.cells[slot].bytes);
+                return self.fill(draws, &mut values.cells[id].bytes);
             }
             Law::Template(template) => {
                 // The buffer is taken out while the other values are read.
-                let mut text = std::mem::take(&mut values.cells[slot].bytes);
+                let mut text = std::mem::take(&mut values.cells[id].bytes);
                 text.clear();
                 template.render(values, &mut text);
-                values.cells[slot].bytes = text;
+                values.cells[id].bytes = text;
                 return;
             }
             Law::List { low, high, size, distinct } => {
-                let cell = &mut values.cells[slot];
+                let cell = &mut values.cells[id];
                 let length = size.draw(&mut draws);
                 cell.list.clear();
                 if *distinct {
@@ -343,7 +349,7 @@ impl Generator {
                 return;
             }
             Law::Batch { start, length, last } => {
-                let list = &mut values.cells[slot].list;
+                let list = &mut values.cells[id].list;
                 list.clear();
                 let first = (ordinal(turn) as i64)
                     .checked_mul(*length)
@@ -354,7 +360,7 @@ impl Generator {
                 return;
             }
         };
-        values.cells[slot].integer = integer;
+        values.cells[id].integer = integer;
     }
 
     /// What this keyed text or bytes is for `key`.
@@ -372,9 +378,9 @@ impl Generator {
                 let length = size.draw(&mut draws);
                 while out.len() < length {
                     let word = draws.word();
-                    for index in 0..10.min(length - out.len()) {
-                        out.push(ALPHABET[(word >> (6 * index)) as usize & 63]);
-                    }
+                    let ten: [u8; 10] =
+                        std::array::from_fn(|index| ALPHABET[(word >> (6 * index)) as usize & 63]);
+                    out.extend_from_slice(&ten[..10.min(length - out.len())]);
                 }
             }
             Law::Bytes { size, .. } => {
@@ -413,22 +419,22 @@ fn count(low: i64, high: i64) -> u64 {
 pub(crate) struct Current {
     pub cells: Vec<Cell>,
     /// The list whose elements are gone through, and the element it stands for.
-    pub each: Option<(Slot, usize)>,
+    pub each: Option<(ValueId, usize)>,
 }
 
 impl Current {
     /// The elements of a list value.
-    pub(crate) fn list(&self, slot: Slot) -> &[i64] {
-        &self.cells[slot].list
+    pub(crate) fn list(&self, id: ValueId) -> &[i64] {
+        &self.cells[id].list
     }
 }
 
 impl Values for Current {
     #[inline]
-    fn drawn(&self, slot: Slot) -> Drawn<'_> {
+    fn drawn(&self, id: ValueId) -> Drawn<'_> {
         match self.each {
-            Some((each, element)) if each == slot => Drawn::Integer(self.cells[slot].list[element]),
-            _ => self.cells[slot].drawn(),
+            Some((each, element)) if each == id => Drawn::Integer(self.cells[id].list[element]),
+            _ => self.cells[id].drawn(),
         }
     }
 }

@@ -11,7 +11,7 @@ use tally::{Kind, Layout, Outcome, Series};
 use crate::error::PlanError;
 use crate::plan::{self, Seeds};
 use crate::template::{Piece, Template, Values, pieces};
-use crate::values::{Current, Drawn, Generator, Names, Slot, Turn};
+use crate::values::{Current, Drawn, Generator, Names, Turn, ValueId};
 
 /// The index of an operation among the program's.
 pub type OperationIndex = usize;
@@ -37,7 +37,7 @@ pub struct TransactionInfo {
     /// Its operations, in order.
     pub operations: std::ops::Range<OperationIndex>,
     /// The values it needs, each after those it is made from.
-    draws: Vec<Slot>,
+    draws: Vec<ValueId>,
 }
 
 /// An operation of the program.
@@ -52,9 +52,9 @@ pub struct OperationInfo {
     /// The index of its transaction.
     pub transaction: usize,
     /// The list it is asked for each element of.
-    pub each: Option<Slot>,
+    pub each: Option<ValueId>,
     /// The values that are drawn anew before it is sent, since they follow the element.
-    redraws: Vec<Slot>,
+    redraws: Vec<ValueId>,
 }
 
 /// A workload, compiled; immutable and shared by all workers.
@@ -98,17 +98,17 @@ impl Client {
 
     /// The element that follows the current one in the list the operation goes through.
     #[inline]
-    fn next_element(&self) -> Option<(Slot, usize)> {
+    fn next_element(&self) -> Option<(ValueId, usize)> {
         let (list, element) = self.values.each?;
         (element + 1 < self.values.list(list).len()).then_some((list, element + 1))
     }
 }
 
 impl Values for Client {
-    /// What the slot holds; within a `for_each`, its list stands for the element.
+    /// What the value is now; within a `for_each`, its list stands for the element.
     #[inline]
-    fn drawn(&self, slot: Slot) -> Drawn<'_> {
-        self.values.drawn(slot)
+    fn drawn(&self, id: ValueId) -> Drawn<'_> {
+        self.values.drawn(id)
     }
 }
 
@@ -145,7 +145,7 @@ impl Program {
         &mut self,
         index: usize,
         transaction: &plan::Transaction,
-        order: &[Slot],
+        order: &[ValueId],
         layout: &mut Layout,
     ) -> Result<(), PlanError> {
         let first = self.operations.len();
@@ -171,15 +171,16 @@ impl Program {
         }
         // A value made from a list that any operation goes through changes with the element, so it
         // is drawn for each operation that needs it; the others are drawn once a transaction.
-        let lists: Vec<Slot> = self.operations[first..].iter().filter_map(|op| op.each).collect();
-        let follows = |slot: &Slot| {
-            !lists.contains(slot)
-                && self.closure(vec![*slot], order).iter().any(|need| lists.contains(need))
+        let lists: Vec<ValueId> =
+            self.operations[first..].iter().filter_map(|op| op.each).collect();
+        let follows = |id: &ValueId| {
+            !lists.contains(id)
+                && self.closure(vec![*id], order).iter().any(|need| lists.contains(need))
         };
-        let mut all: Vec<Slot> = needed.iter().flatten().chain(&lists).copied().collect();
+        let mut all: Vec<ValueId> = needed.iter().flatten().chain(&lists).copied().collect();
         all = self.closure(all, order);
-        let (_, draws): (Vec<Slot>, Vec<Slot>) = all.into_iter().partition(&follows);
-        let redraws: Vec<Vec<Slot>> =
+        let (_, draws): (Vec<ValueId>, Vec<ValueId>) = all.into_iter().partition(&follows);
+        let redraws: Vec<Vec<ValueId>> =
             needed.into_iter().map(|needs| needs.into_iter().filter(&follows).collect()).collect();
         for (operation, redraws) in self.operations[first..].iter_mut().zip(redraws) {
             operation.redraws = redraws;
@@ -194,39 +195,48 @@ impl Program {
     }
 
     /// The values that must be drawn before the operation can be sent and its answer checked.
-    fn mentioned(&self, operation: &plan::Operation, field: &str) -> Result<Vec<Slot>, PlanError> {
-        let mut slots = Vec::new();
+    fn mentioned(
+        &self,
+        operation: &plan::Operation,
+        field: &str,
+    ) -> Result<Vec<ValueId>, PlanError> {
+        let mut ids = Vec::new();
         for (key, text) in operation.templates() {
             let field = format!("{field}.{key}");
             for piece in pieces(text, &field)? {
                 if let Piece::Mention(name) = piece {
-                    slots.push(self.names.find(name, &field, text)?);
+                    ids.push(self.names.find(name, &field, text)?);
                 }
             }
         }
-        Ok(slots)
+        Ok(ids)
     }
 
     /// These values and all they are made from, each after those it is made from.
-    fn closure(&self, mut slots: Vec<Slot>, order: &[Slot]) -> Vec<Slot> {
+    fn closure(&self, mut ids: Vec<ValueId>, order: &[ValueId]) -> Vec<ValueId> {
         let mut wanted = vec![false; self.generators.len()];
-        while let Some(slot) = slots.pop() {
-            if !std::mem::replace(&mut wanted[slot], true) {
-                slots.extend(self.generators[slot].needs());
+        while let Some(id) = ids.pop() {
+            if !std::mem::replace(&mut wanted[id], true) {
+                ids.extend(self.generators[id].needs());
             }
         }
-        order.iter().copied().filter(|&slot| wanted[slot]).collect()
+        order.iter().copied().filter(|&id| wanted[id]).collect()
     }
 
     /// Text derived from a list has a meaning only where the list stands for one element.
-    fn check_keys(&self, needs: &[Slot], each: Option<Slot>, field: &str) -> Result<(), PlanError> {
-        for &slot in needs {
-            let key = self.generators[slot].key();
+    fn check_keys(
+        &self,
+        needs: &[ValueId],
+        each: Option<ValueId>,
+        field: &str,
+    ) -> Result<(), PlanError> {
+        for &id in needs {
+            let key = self.generators[id].key();
             let Some(list) = key.filter(|&key| self.generators[key].list_len().is_some()) else {
                 continue;
             };
             if each != Some(list) {
-                let (name, list) = (self.names.name(slot), self.names.name(list));
+                let (name, list) = (self.names.name(id), self.names.name(list));
                 let why = format!(
                     "`{name}` is derived from each element of the list `{list}`, so an operation \
                      that mentions it needs `for_each: {list}`"
@@ -237,20 +247,20 @@ impl Program {
         Ok(())
     }
 
-    /// The slot of a value that must be a list.
-    pub fn list(&self, name: &str, field: &str) -> Result<Slot, PlanError> {
-        let slot = self.names.find(name, field, name)?;
-        match self.generators[slot].list_len() {
-            Some(_) => Ok(slot),
+    /// The id of a value that must be a list.
+    pub fn list(&self, name: &str, field: &str) -> Result<ValueId, PlanError> {
+        let id = self.names.find(name, field, name)?;
+        match self.generators[id].list_len() {
+            Some(_) => Ok(id),
             None => Err(PlanError::new(field, name, format!("`{name}` is not a list"))),
         }
     }
 
-    /// The slot of a value that must be text or bytes with a key.
-    pub fn keyed_slot(&self, name: &str, field: &str) -> Result<Slot, PlanError> {
-        let slot = self.names.find(name, field, name)?;
-        match self.generators[slot].key() {
-            Some(_) => Ok(slot),
+    /// The id of a value that must be text or bytes with a key.
+    pub fn keyed_value(&self, name: &str, field: &str) -> Result<ValueId, PlanError> {
+        let id = self.names.find(name, field, name)?;
+        match self.generators[id].key() {
+            Some(_) => Ok(id),
             None => Err(PlanError::new(
                 field,
                 name,
@@ -264,24 +274,24 @@ impl Program {
         Template::compile(text, &self.names, field)
     }
 
-    /// The slot of `name`, which `text`, the Plan's `field`, mentions.
-    pub fn slot(&self, name: &str, field: &str, text: &str) -> Result<Slot, PlanError> {
+    /// The id of `name`, which `text`, the Plan's `field`, mentions.
+    pub fn id(&self, name: &str, field: &str, text: &str) -> Result<ValueId, PlanError> {
         self.names.find(name, field, text)
     }
 
     /// The greatest number of elements of a list value; `None` where the value is not a list.
-    pub fn list_len(&self, slot: Slot) -> Option<usize> {
-        self.generators[slot].list_len()
+    pub fn list_len(&self, id: ValueId) -> Option<usize> {
+        self.generators[id].list_len()
     }
 
     /// The greatest length a value is written with.
-    pub fn longest(&self, slot: Slot) -> usize {
-        self.generators[slot].longest(&|slot| self.longest(slot))
+    pub fn longest(&self, id: ValueId) -> usize {
+        self.generators[id].longest(&|id| self.longest(id))
     }
 
-    /// What the keyed value of `slot` is for `key`; replaces what `out` holds.
-    pub fn keyed(&self, slot: Slot, key: Drawn<'_>, out: &mut Vec<u8>) {
-        self.generators[slot].keyed(key, out);
+    /// What the keyed value of `id` is for `key`; replaces what `out` holds.
+    pub fn keyed(&self, id: ValueId, key: Drawn<'_>, out: &mut Vec<u8>) {
+        self.generators[id].keyed(key, out);
     }
 
     /// The transactions.
@@ -296,7 +306,7 @@ impl Program {
 
     /// Client `number` of the trial's `clients`.
     pub fn client(&self, number: u32, clients: u32) -> Client {
-        let cell = |(slot, generator): (Slot, &Generator)| generator.cell(self.longest(slot));
+        let cell = |(id, generator): (ValueId, &Generator)| generator.cell(self.longest(id));
         Client {
             number,
             clients,
@@ -374,38 +384,37 @@ impl Program {
     }
 
     #[inline]
-    fn send(&self, client: &mut Client, each: Option<(Slot, usize)>) -> Step {
+    fn send(&self, client: &mut Client, each: Option<(ValueId, usize)>) -> Step {
         client.values.each = each;
         self.draw(client, &self.operations[client.operation].redraws);
         Step::Send(client.operation)
     }
 
     #[inline]
-    fn draw(&self, client: &mut Client, slots: &[Slot]) {
+    fn draw(&self, client: &mut Client, ids: &[ValueId]) {
         let turn = Turn { client: client.number, clients: client.clients, n: client.n };
-        for &slot in slots {
-            self.generators[slot].draw(slot, &mut client.values, turn);
+        for &id in ids {
+            self.generators[id].draw(id, &mut client.values, turn);
         }
     }
 }
 
 /// An order of the values in which each comes after those it is made from.
-fn order(names: &Names, generators: &[Generator]) -> Result<Vec<Slot>, PlanError> {
-    let mut order: Vec<Slot> = Vec::with_capacity(generators.len());
+fn order(names: &Names, generators: &[Generator]) -> Result<Vec<ValueId>, PlanError> {
+    let mut order: Vec<ValueId> = Vec::with_capacity(generators.len());
     let mut placed = vec![false; generators.len()];
     while order.len() < generators.len() {
-        let ready = (0..generators.len()).find(|&slot| {
-            !placed[slot] && generators[slot].needs().iter().all(|&need| placed[need])
-        });
-        let Some(slot) = ready else {
+        let ready = (0..generators.len())
+            .find(|&id| !placed[id] && generators[id].needs().iter().all(|&need| placed[need]));
+        let Some(id) = ready else {
             let stuck = placed.iter().position(|&placed| !placed).unwrap_or_default();
             let name = names.name(stuck);
             let why = "values are made from one another in a circle, this one among them or made \
                        from them";
             return Err(PlanError::new(format!("workload.values.{name}"), "", why));
         };
-        placed[slot] = true;
-        order.push(slot);
+        placed[id] = true;
+        order.push(id);
     }
     Ok(order)
 }

@@ -35,7 +35,7 @@ use self::sql::{Effect, Sql};
 use crate::error::{EngineError, HostError, PlanError};
 use crate::plan::{Driver, Plan, Request};
 use crate::template::{Piece, Template, Values, pieces};
-use crate::values::{Drawn, Slot};
+use crate::values::{Drawn, ValueId};
 use crate::workload::{Client, OperationIndex, OperationInfo, Program};
 
 /// How many of `SQLite`'s instructions pass between two looks at the clock: some 50 µs of work.
@@ -58,14 +58,14 @@ struct Operation {
     sql: Sql,
     rows: Option<Rows>,
     first: Option<Template>,
-    keyed: Option<Slot>,
+    keyed: Option<ValueId>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Rows {
     Exactly(u64),
     /// As many as this list has elements, or as this number says.
-    Drawn(Slot),
+    Drawn(ValueId),
 }
 
 /// How an operation ended, and why where it is not ok.
@@ -167,7 +167,7 @@ impl Sqlite {
         Session {
             driver: self,
             link,
-            statements: self.operations.iter().map(|_| HashMap::new()).collect(),
+            statements: self.operations.iter().map(|_| Prepared::default()).collect(),
             lengths: Vec::new(),
             text: Vec::new(),
             why: String::new(),
@@ -201,7 +201,7 @@ impl Operation {
         let first =
             expect.first.as_ref().map(|first| program.template(first, &field("expect.first")));
         let keyed =
-            expect.keyed.as_ref().map(|name| program.keyed_slot(name, &field("expect.keyed")));
+            expect.keyed.as_ref().map(|name| program.keyed_value(name, &field("expect.keyed")));
         let sql = Sql::compile(text, program, operation, &field("request.sql"))?;
         check_syntax(&sql, &field("request.sql"), empty)?;
         Ok(Operation {
@@ -228,18 +228,18 @@ impl Rows {
         let [Piece::Mention(name)] = pieces(text, field)?[..] else {
             return Err(PlanError::new(field, text, why));
         };
-        let slot = program.slot(name, field, text)?;
-        if operation.each == Some(slot) {
+        let id = program.id(name, field, text)?;
+        if operation.each == Some(id) {
             let why = format!("with `for_each: {name}` it stands for one element");
             return Err(PlanError::new(field, text, why));
         }
-        Ok(Rows::Drawn(slot))
+        Ok(Rows::Drawn(id))
     }
 
     fn count(self, client: &Client) -> Option<u64> {
         match self {
             Rows::Exactly(count) => Some(count),
-            Rows::Drawn(slot) => match client.drawn(slot) {
+            Rows::Drawn(id) => match client.drawn(id) {
                 Drawn::List(list) => Some(list.len() as u64),
                 Drawn::Integer(count) => u64::try_from(count).ok(),
                 _ => None,
@@ -286,11 +286,37 @@ fn check_syntax(sql: &Sql, field: &str, empty: &Connection) -> Result<(), PlanEr
 pub struct Session<'a> {
     driver: &'a Sqlite,
     link: &'a Link,
-    /// By operation: its statement for each combination of list lengths.
-    statements: Vec<HashMap<Vec<usize>, Statement<'a>>>,
+    /// By operation.
+    statements: Vec<Prepared<'a>>,
     lengths: Vec<usize>,
     text: Vec<u8>,
     why: String,
+}
+
+/// An operation's statements: one for each combination of list lengths.
+#[derive(Default)]
+struct Prepared<'a> {
+    without_lists: Option<Statement<'a>>,
+    by_lengths: HashMap<Vec<usize>, Statement<'a>>,
+}
+
+impl<'a> Prepared<'a> {
+    fn get(
+        &mut self,
+        connection: &'a Connection,
+        sql: &Sql,
+        lengths: &[usize],
+    ) -> rusqlite::Result<&mut Statement<'a>> {
+        if lengths.is_empty() {
+            let kept = self.without_lists.take();
+            let statement = kept.map_or_else(|| connection.prepare(&sql.text(lengths)), Ok)?;
+            return Ok(self.without_lists.insert(statement));
+        }
+        if !self.by_lengths.contains_key(lengths) {
+            self.by_lengths.insert(lengths.to_vec(), connection.prepare(&sql.text(lengths))?);
+        }
+        Ok(self.by_lengths.get_mut(lengths).expect("prepared above"))
+    }
 }
 
 /// Why an operation did not end ok.
@@ -353,12 +379,8 @@ impl Session<'_> {
             Drawn::List(elements) => elements.len(),
             _ => 1,
         }));
-        let statements = &mut self.statements[index];
-        if !statements.contains_key(self.lengths.as_slice()) {
-            let statement = self.link.connection.prepare(&operation.sql.text(&self.lengths))?;
-            statements.insert(self.lengths.clone(), statement);
-        }
-        let statement = statements.get_mut(self.lengths.as_slice()).expect("prepared above");
+        let connection = &self.link.connection;
+        let statement = self.statements[index].get(connection, &operation.sql, &self.lengths)?;
         bind(statement, &operation.sql, client)?;
         let expected = operation.rows.map(|rows| rows.count(client));
         let found = if statement.column_count() == 0 {
@@ -416,8 +438,8 @@ fn bind(statement: &mut Statement<'_>, sql: &Sql, client: &Client) -> rusqlite::
         parameter += 1;
         statement.raw_bind_parameter(parameter, ToSqlOutput::Borrowed(value))
     };
-    for slot in sql.values() {
-        match client.drawn(slot) {
+    for id in sql.values() {
+        match client.drawn(id) {
             Drawn::Integer(integer) => one(ValueRef::Integer(integer))?,
             Drawn::Real(real) => one(ValueRef::Real(real))?,
             Drawn::Text(text) => one(ValueRef::Text(text))?,
@@ -460,7 +482,7 @@ fn read(
                 return Err(Trouble::Wrong("the first column is not as expected"));
             }
         }
-        if let Some(slot) = operation.keyed {
+        if let Some(id) = operation.keyed {
             let key = match row.get_ref(0)? {
                 ValueRef::Integer(integer) => Drawn::Integer(integer),
                 ValueRef::Real(real) => Drawn::Real(real),
@@ -468,7 +490,7 @@ fn read(
                 ValueRef::Blob(bytes) => Drawn::Bytes(bytes),
                 ValueRef::Null => return Err(Trouble::Wrong("a row's key is null")),
             };
-            program.keyed(slot, key, text);
+            program.keyed(id, key, text);
             if !is(row.get_ref(1)?, text) {
                 return Err(Trouble::Wrong("a row is not what its key says"));
             }

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::*;
+use crate::values::Cell;
 
 fn seeds() -> Seeds {
     Seeds { keys: 1, values: 2, arrivals: 3, faults: 4 }
@@ -125,7 +126,7 @@ fn keyed_text_is_a_function_of_its_key_under_any_name() {
         "other": {"text": {"length": 21, "key": "id"}},
     });
     let program = statements(&values, &[("${id} ${name} ${also} ${other}", None)]);
-    let slot = program.keyed_slot("name", "test").unwrap();
+    let id = program.keyed_value("name", "test").unwrap();
     let mut of_key: HashMap<String, String> = HashMap::new();
     for n in 0..100 {
         let text = "${id} ${name} ${also} ${other}";
@@ -136,7 +137,7 @@ fn keyed_text_is_a_function_of_its_key_under_any_name() {
         let known = of_key.entry(words[0].into()).or_insert_with(|| words[1].into());
         assert_eq!(known, words[1]);
         let mut again = Vec::new();
-        program.keyed(slot, Drawn::Integer(words[0].parse().unwrap()), &mut again);
+        program.keyed(id, Drawn::Integer(words[0].parse().unwrap()), &mut again);
         assert_eq!(again, words[1].as_bytes());
     }
     let distinct: BTreeSet<&String> = of_key.values().collect();
@@ -161,8 +162,8 @@ fn for_each_asks_once_for_each_element_with_what_follows_it() {
     let (user, buddies) = sent[0].split_once(':').unwrap();
     for (line, buddy) in sent[1..4].iter().zip(buddies.split(',')) {
         let mut name = Vec::new();
-        let slot = program.keyed_slot("name", "test").unwrap();
-        program.keyed(slot, Drawn::Integer(buddy.parse().unwrap()), &mut name);
+        let id = program.keyed_value("name", "test").unwrap();
+        program.keyed(id, Drawn::Integer(buddy.parse().unwrap()), &mut name);
         assert_eq!(*line, format!("{user}/{buddy}/{}", String::from_utf8(name).unwrap()));
     }
     assert_eq!(sent[4], buddies);
@@ -324,4 +325,40 @@ fn distinct_pairs_come_in_every_order_equally_often() {
     assert_eq!(counts.len(), 12);
     // Five standard deviations of a binomial count are 152.
     assert!(counts.values().all(|count| (count - 1000).abs() < 152), "{counts:?}");
+}
+
+#[test]
+fn no_value_outgrows_the_room_it_is_given_at_the_start() {
+    let values = json!({
+        "u": {"uniform": {"low": i64::MIN, "high": i64::MAX}},
+        "s": {"sequence": {"start": i64::MIN}},
+        "x": {"text": {"length": {"low": 0, "high": 50}}},
+        "b": {"bytes": {"length": {"low": 0, "high": 50}}},
+        "c": {"choice": [{"value": 1e300, "weight": 1}, {"value": "abc", "weight": 1}]},
+        "l": {"list": {"low": i64::MIN, "high": i64::MAX, "length": {"low": 0, "high": 50}}},
+        "d": {"list": {"low": 1, "high": 50, "length": {"low": 0, "high": 50}, "distinct": true}},
+        "k": {"text": {"length": {"low": 0, "high": 50}, "key": "l"}},
+        "t": {"template": "${u}${s}${x}${b}${c}${l}${d}"},
+        "tt": {"template": "<${t}|${k}>"},
+    });
+    let program = statements(&values, &[("${tt}", Some("l"))]);
+    let mut client = program.client(0, 1);
+    let room = |client: &Client| -> Vec<(usize, usize)> {
+        client.values.cells.iter().map(Cell::room).collect()
+    };
+    let before = room(&client);
+    let mut longest = 0;
+    for n in 0..500 {
+        program.begin(&mut client, n);
+        let mut reply = None;
+        while let Step::Send(_) = program.step(&mut client, reply) {
+            let id = program.id("tt", "test", "").unwrap();
+            if let Drawn::Text(text) = client.drawn(id) {
+                longest = longest.max(text.len());
+            }
+            reply = Some(Outcome::Ok);
+        }
+    }
+    assert!(longest > 500, "{longest}");
+    assert_eq!(room(&client), before);
 }

@@ -4,7 +4,7 @@
 
 use crate::error::PlanError;
 use crate::template::{Piece, pieces};
-use crate::values::Slot;
+use crate::values::ValueId;
 use crate::workload::{OperationInfo, Program};
 
 /// The most parameters that `SQLite` binds unless built otherwise.
@@ -21,9 +21,9 @@ pub(super) struct Sql {
 enum Part {
     Literal(String),
     /// One parameter.
-    Value(Slot),
+    Value(ValueId),
     /// As many parameters as the list has elements.
-    List(Slot),
+    List(ValueId),
 }
 
 /// What a statement does, as far as transactions go.
@@ -52,10 +52,10 @@ impl Sql {
                 }
                 Piece::Mention(name) => {
                     scanner.mention().map_err(wrong)?;
-                    let slot = program.slot(name, field, text)?;
-                    let list = program.list_len(slot).filter(|_| operation.each != Some(slot));
+                    let id = program.id(name, field, text)?;
+                    let list = program.list_len(id).filter(|_| operation.each != Some(id));
                     parameters += list.unwrap_or(1);
-                    parts.push(list.map_or(Part::Value(slot), |_| Part::List(slot)));
+                    parts.push(list.map_or(Part::Value(id), |_| Part::List(id)));
                 }
             }
         }
@@ -68,17 +68,17 @@ impl Sql {
     }
 
     /// The lists whose lengths decide how many parameters there are.
-    pub(super) fn lists(&self) -> impl Iterator<Item = Slot> {
+    pub(super) fn lists(&self) -> impl Iterator<Item = ValueId> {
         self.parts.iter().filter_map(|part| match part {
-            Part::List(slot) => Some(*slot),
+            Part::List(id) => Some(*id),
             _ => None,
         })
     }
 
     /// The values in order of their parameters.
-    pub(super) fn values(&self) -> impl Iterator<Item = Slot> {
+    pub(super) fn values(&self) -> impl Iterator<Item = ValueId> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Value(slot) | Part::List(slot) => Some(*slot),
+            Part::Value(id) | Part::List(id) => Some(*id),
             Part::Literal(_) => None,
         })
     }
