@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchlab.stats.distribution import Distribution, merge
+from benchlab._core import Histogram
+from benchlab.stats.distribution import Distribution, decode, merge
 
 samples = st.lists(st.integers(min_value=1, max_value=1000), max_size=60)
 shares = st.floats(min_value=0.01, max_value=1)
@@ -60,3 +61,30 @@ def test_exceeding_counts_what_lies_above(values: list[int], limit: int, infinit
 
 def test_mean_is_weighted() -> None:
     assert distribution([1, 1, 4]).mean() == pytest.approx(2.0)
+
+
+def test_a_histogram_of_the_engine_reads_as_its_counts() -> None:
+    histogram = Histogram()
+    for value, count in ((1, 2), (1500, 3), (4_000_000, 5)):
+        histogram.record(value, count)
+    found = decode(histogram.to_v2())
+    assert found.counts.tolist() == [2, 3, 5]
+    assert found.values[:2].tolist() == [1, 1500]
+    assert found.values[2] == pytest.approx(4_000_000, rel=0.001)
+    assert found.quantile(0.99) == histogram.quantile(0.99)
+    assert decode(Histogram().to_v2()).total == 0
+
+
+@given(st.lists(st.integers(min_value=1, max_value=10**12), min_size=1, max_size=50), shares)
+def test_quantiles_are_the_engine_s(values: list[int], share: float) -> None:
+    histogram = Histogram()
+    for value in values:
+        histogram.record(value)
+    exact = share * len(values)
+    if abs(exact - round(exact)) > 1e-6:
+        assert decode(histogram.to_v2()).quantile(share) == histogram.quantile(share)
+
+
+def test_what_is_no_histogram_is_refused() -> None:
+    with pytest.raises(ValueError):
+        decode(b"no histogram")

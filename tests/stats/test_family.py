@@ -43,6 +43,9 @@ def test_refusal_names_what_would_do() -> None:
     assert refusal(6, 2) is not None
     assert refusal(8, 6) is None
     assert refusal(5, 0) is None
+    assert refusal(40, 1) is None
+    said = refusal(41, 1)
+    assert said is not None and "take 40 at most" in said
 
 
 def test_three_sessions_explore() -> None:

@@ -15,7 +15,7 @@ from benchlab.model.evidence import CaseResult, Check, Comparison, Estimate
 from benchlab.report import readable
 from benchlab.report.figures import Figures
 from benchlab.report.grouping import Grouping, Panel
-from benchlab.report.material import Clock, Material, headline_metrics, promised_unit, unit_of
+from benchlab.report.material import Clock, Material, headline_metrics, unit_of
 from benchlab.report.plots import boxes as boxes_plot
 from benchlab.report.plots import distribution, effect, resources, sweep, timeline
 from benchlab.report.plots.canvas import Canvas
@@ -287,7 +287,8 @@ class Sections:
 
     def promise(self, place: int, expression: str, figure: float | None) -> Markup | str:
         """A promise's figure, in the unit of the metric it is about."""
-        text = readable.amount(figure, promised_unit(expression))
+        metric = expression.replace("<", " ").replace(">", " ").split(" ")[0]
+        text = readable.amount(figure, unit_of(metric))
         return self._maybe(f"promises/{place}", figure, text)
 
     def count(self, path: str, number: int) -> Markup:
@@ -309,9 +310,7 @@ class Sections:
 
     def sweeps(self) -> list[sweep.Sweep]:
         """Small multiples over the numeric factor."""
-        compared = [found.metric for found in self.material.counting]
-        names = list(dict.fromkeys([*compared, *SWEPT]))
-        return sweep.sweeps(self.material.measured, names, self.grouping)
+        return sweep.sweeps(self.material.measured, SWEPT, self.grouping)
 
     def distributions(self) -> list[distribution.Distribution]:
         """Latency on a percentile axis."""

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from benchlab.model.evidence import CaseResult, Comparison, Estimate, Verdict
 from benchlab.report import readable
-from benchlab.report.material import Material, headline_metrics, not_valid, promised_unit, unit_of
+from benchlab.report.material import Material, headline_metrics, not_valid, unit_of
 
 WIDE = 100
 _COLOURS: dict[Verdict, str] = {
@@ -218,7 +218,7 @@ def _comparison_list(found: Comparison) -> RenderableType:
 
 def _promises(material: Material) -> Iterable[Text]:
     for promise in material.summary.promises:
-        unit = promised_unit(promise.expression)
+        unit = unit_of(promise.expression.split(" ")[0].split("<")[0].split(">")[0])
         sign, style = {
             True: ("✓ holds", "green"),
             False: ("✕ broken", "bold red"),

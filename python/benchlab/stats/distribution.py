@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from benchlab._core import Histogram
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distribution:
@@ -65,3 +67,10 @@ def merge(parts: Iterable[Distribution]) -> Distribution:
     np.add.at(sums, places, counts)
     seen = sums > 0
     return Distribution(merged[seen], sums[seen], sum(part.infinite for part in listed))
+
+
+def decode(encoded: bytes) -> Distribution:
+    """A histogram of a Measurement. Raises ValueError when it is something else."""
+    recorded = Histogram.from_v2(encoded).recorded()
+    values, counts = np.array(recorded, dtype=np.int64).reshape(-1, 2).T
+    return Distribution(values, counts)

@@ -6,6 +6,8 @@ cannot make a finding. Absent: what belongs to a family; the judge knows that.
 
 from collections.abc import Sequence
 
+from benchlab.stats.paired import MOST_PAIRS
+
 ALPHA = 0.05
 FEWEST_COUNTING = 6
 """The fewest sessions that can show anything: 2/2^6 is the first below 0.05."""
@@ -57,6 +59,8 @@ def refusal(sessions: int, comparisons: int) -> str | None:
     No comparison, or so few sessions that the run explores, is never refused.
     """
     needed = smallest_sessions(comparisons)
+    if comparisons and sessions > MOST_PAIRS:
+        return f"{sessions} sessions are more than can be tested exactly; take {MOST_PAIRS} at most"
     if comparisons == 0 or explores(sessions) or sessions >= needed:
         return None
     things = "1 comparison" if comparisons == 1 else f"{comparisons} comparisons"

@@ -1,0 +1,280 @@
+"""The answer of a run in plain words: the verdict, the effect and how sure it is.
+
+It never says more than the verdicts do: without a comparison that counts it tells what was seen and
+claims nothing. Absent: the choice of what is compared, and how an answer is set and coloured.
+"""
+
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from benchlab.judge.cases import CaseJudgement
+from benchlab.model.evidence import Comparison
+from benchlab.model.experiment import Compare, Experiment
+from benchlab.model.metrics import METRICS
+from benchlab.model.quantities import format as readable
+from benchlab.model.quantities import significant
+from benchlab.model.records import RunRecord
+from benchlab.stats.estimates import Scale
+from benchlab.stats.paired import MOST_PAIRS
+
+TIMES, SPACE = "\u00d7", "\u00a0"
+"""The multiplication sign, and the blank that keeps a figure and its unit on one line."""
+MOST_CLAUSES = 6
+LABELS = {
+    "throughput": "throughput",
+    "completion_time": "completion time",
+    "errors": "share of errors",
+    "bytes_per_transaction": "bytes per transaction",
+    "system_cpu": "CPU use",
+    "system_cpu_per_transaction": "CPU time per transaction",
+    "system_memory": "memory",
+    "system_memory_peak": "peak memory",
+    "agent_cpu_per_transaction": "load generator CPU time per transaction",
+}
+_STATES = {
+    "died": "died",
+    "aborted": "was aborted",
+    "failing": "is failing",
+    "overloaded": "is overloaded",
+}
+_QUANTILES = {"p50": "median", "p95": "p95", "p99": "p99", "p999": "p99.9"}
+
+
+def answer(
+    experiment: Experiment,
+    record: RunRecord,
+    cases: Mapping[str, CaseJudgement],
+    comparisons: Sequence[Comparison],
+) -> str:
+    """The sentence on top of the report, and what shades it."""
+    counting = [comparison for comparison in comparisons if comparison.counts]
+    if counting and experiment.compare is not None:
+        said = _claims(counting, experiment.compare, record, _rate_unit(cases))
+    else:
+        said = _seen(record, cases, comparisons)
+    return " ".join([said, *_shades(experiment, record, cases)])
+
+
+def label(metric: str) -> str:
+    """A metric's name in words."""
+    if metric in LABELS:
+        return LABELS[metric]
+    kind, _, which = metric.partition("_")
+    words = {"latency": "latency", "response": "response time", "service": "service time"}
+    return f"{_QUANTILES.get(which, which)} {words.get(kind, kind)}"
+
+
+def percent(share: float) -> str:
+    """A signed share in per cent, three significant digits."""
+    return f"{'-' if share < 0 else '+'}{significant(abs(share) * 100)}"
+
+
+def _rate_unit(cases: Mapping[str, CaseJudgement]) -> str:
+    """What throughput counts: the transaction's own name where there is a single plain one."""
+    names = {
+        transaction["name"]
+        for judged in cases.values()
+        for trial in judged.trials[:1]
+        if trial.is_whole
+        for transaction in trial.trial.plan()["workload"]["transactions"]
+    }
+    name = names.pop() if len(names) == 1 else ""
+    if not name.isalpha() or not name.islower():
+        return "transactions/s"
+    return f"{name[:-1]}ies/s" if name.endswith("y") else f"{name.removesuffix('s')}s/s"
+
+
+def _claims(
+    counting: Sequence[Comparison], compare: Compare, record: RunRecord, rate_unit: str
+) -> str:
+    at = {tuple(comparison.at.items()) for comparison in counting}
+    shared = counting[0].at if len(at) == 1 and len(counting[0].at) else {}
+    where = f"at {_levels(shared)}, " if shared else ""
+    listed = list(counting)
+    if len(listed) > MOST_CLAUSES:
+        words = Counter(comparison.verdict for comparison in listed)
+        tally = ", ".join(f"{count} {word}" for word, count in words.most_common())
+        listed.sort(key=lambda one: -abs(one.effect or 0.0))
+        said = "; ".join(_claim(one, compare, rate_unit, not shared) for one in listed[:3])
+        return f"Of {len(counting)} comparisons {where}{tally}; the largest: {said}."
+    said = "; ".join(_claim(one, compare, rate_unit, not shared) for one in listed)
+    return f"{_capital(f'{where}{said}')}.{_settle(listed, record)}"
+
+
+def _levels(levels: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={level}" for name, level in levels.items())
+
+
+def _capital(text: str) -> str:
+    """A sentence begins with a capital, but a name stays as it is written."""
+    return text[0].upper() + text[1:] if text.startswith(("at ", "it ", "no ")) else text
+
+
+def _claim(one: Comparison, compare: Compare, rate_unit: str, with_levels: bool) -> str:
+    where = f" (at {_levels(one.at)})" if with_levels and one.at else ""
+    what = rate_unit if one.metric == "throughput" else label(one.metric)
+    a, b, figures = one.baseline, one.candidate, _figures(one)
+    delta = f"{significant(compare.smallest_effect * 100)}{SPACE}%"
+    match one.verdict:
+        case "better" | "worse":
+            bound = ", at least" if one.why.startswith("at least") else ""
+            return f"{b} {_ratio(one, what)}{where} ({figures}{bound})"
+        case "different-but-small":
+            too_small = f"differs from {a} in {what}{where}, but by less than the {delta}"
+            return f"{b} {too_small} that matter ({figures})"
+        case "equivalent":
+            return f"{b} and {a} are equal in {what}{where} to within {delta} ({figures})"
+        case "inconclusive":
+            could = "" if one.detectable is None else f"; {_could(one)}"
+            differs = f"whether {b} differs from {a} in {what}{where}"
+            return f"it cannot be told {differs} ({figures}{could})"
+        case _:
+            return f"no valid answer on {b} against {a} in {what}{where}: {one.why}"
+
+
+def _ratio(one: Comparison, what: str) -> str:
+    """How the candidate stands to the baseline, and whether that is good."""
+    assert one.effect is not None
+    if one.by == "difference":
+        size = "larger" if one.effect > 0 else "smaller"
+        return f"has a {size} {what} than {one.baseline}, which is {one.verdict}"
+    times = f"{significant(1 + one.effect)}{TIMES}"
+    if one.metric == "throughput":
+        only = "" if one.effect > 0 else "only "
+        return f"is {only}{times} as fast as {one.baseline} in {what}"
+    return f"has {times} the {what} of {one.baseline}, which is {one.verdict}"
+
+
+def _figures(one: Comparison) -> str:
+    if one.effect is None:
+        return "no figure"
+    effect = _effect(one.effect, one.by, one.metric)
+    if one.low is None or one.high is None:
+        return effect
+    if one.by == "difference":
+        low, high = (_effect(bound, one.by, one.metric) for bound in (one.low, one.high))
+        return f"{effect}, 95{SPACE}% interval {low} … {high}"
+    low, high = percent(one.low), percent(one.high)
+    return f"{effect}, 95{SPACE}% interval {low} … {high}{SPACE}%"
+
+
+def _effect(effect: float, by: Scale, metric: str) -> str:
+    if by == "ratio":
+        return f"{percent(effect)}{SPACE}%"
+    return f"{'+' if effect >= 0 else ''}{readable(effect, METRICS[metric].unit)}"
+
+
+def _could(one: Comparison) -> str:
+    assert one.detectable is not None
+    if one.by == "difference":
+        size = readable(one.detectable, METRICS[one.metric].unit)
+    else:
+        size = f"{significant(one.detectable * 100)}{SPACE}%"
+    return f"{one.sessions} sessions would have shown {size}"
+
+
+def _settle(counting: Sequence[Comparison], record: RunRecord) -> str:
+    """The command that would settle what is inconclusive."""
+    open_ones = [one for one in counting if one.verdict == "inconclusive"]
+    if not open_ones:
+        return ""
+    needed = [one.sessions_needed for one in open_ones]
+    if any(one is None or one > MOST_PAIRS for one in needed):
+        return (
+            f" Not even {MOST_PAIRS} sessions would settle it here: longer trials, a quieter "
+            "machine or a larger smallest_effect may."
+        )
+    most = max(one for one in needed if one is not None)
+    # Enough for δ already and still open: the effect lies near δ, so only more can tell.
+    sessions = most if most > record.sessions else min(MOST_PAIRS, 2 * record.sessions)
+    return f" This would settle it: {command(record, sessions)}"
+
+
+def command(record: RunRecord, sessions: int) -> str:
+    """The run's own command with another number of sessions."""
+    kept: list[str] = []
+    is_value = False
+    for part in record.command:
+        option, _, value = part.partition("=")
+        is_dropped = is_value or option in ("--sessions", "--resume")
+        is_value = is_dropped and not is_value and not value
+        if not is_dropped:
+            kept.append(part)
+    base = kept or ["benchlab", "run", record.experiment]
+    return shlex.join([*base, "--sessions", str(sessions)])
+
+
+def _seen(
+    record: RunRecord, cases: Mapping[str, CaseJudgement], comparisons: Sequence[Comparison]
+) -> str:
+    measured = [judged for judged in cases.values() if judged.result.metrics]
+    done = record.sessions_done
+    if not measured:
+        whys = [f"{c.result.name}: {c.result.why}" for c in cases.values() if c.result.why]
+        return f"Nothing could be measured ({'; '.join(whys) or 'no session was finished'})."
+    head = f"Seen in {done} session{'' if done == 1 else 's'}, without a claim:"
+    leads = [one for one in comparisons if one.effect is not None][:MOST_CLAUSES]
+    if leads:
+        unit = _rate_unit(cases)
+        return f"{head} {'; '.join(_lead(one, unit) for one in leads)}."
+    metric = next((m for m in _HEADLINES if any(m in c.result.metrics for c in measured)), None)
+    known = [
+        (found.estimate, judged.result.name)
+        for judged in measured
+        if metric is not None
+        and (found := judged.result.metrics.get(metric)) is not None
+        and found.estimate is not None
+    ]
+    if metric is None or not known:
+        return f"{head} no figure could be resolved; see the checks."
+    low, high = min(known), max(known)
+    unit = METRICS[metric].unit
+    if len(known) == 1:
+        return f"{head} {high[1]} has a {label(metric)} of {readable(high[0], unit)}."
+    return (
+        f"{head} {label(metric)} goes from {readable(low[0], unit)} ({low[1]}) "
+        f"to {readable(high[0], unit)} ({high[1]}) over {len(known)} cases."
+    )
+
+
+_HEADLINES = ("completion_time", "throughput", "latency_p99", "latency_p50", "service_p50")
+
+
+def _lead(one: Comparison, rate_unit: str) -> str:
+    what = rate_unit if one.metric == "throughput" else label(one.metric)
+    where = f" at {_levels(one.at)}" if one.at else ""
+    assert one.effect is not None
+    if one.by == "difference":
+        return f"{one.candidate} {_figures(one)} against {one.baseline} in {what}{where}"
+    times = f"{significant(1 + one.effect)}{TIMES}"
+    return f"{one.candidate} has {times} the {what} of {one.baseline}{where}"
+
+
+def _shades(
+    experiment: Experiment, record: RunRecord, cases: Mapping[str, CaseJudgement]
+) -> list[str]:
+    """What a reader must know beside the answer, a sentence each."""
+    said = []
+    if record.sessions_done < record.sessions:
+        said.append(
+            f"The run was cut off after {record.sessions_done} of {record.sessions} sessions."
+        )
+    skipped = {j.result.why: j.result.system for j in cases.values() if j.result.state == "skipped"}
+    said += [f"Skipped: {system} ({why})." for why, system in skipped.items()]
+    for judged in cases.values():
+        if judged.result.state not in ("ok", "skipped"):
+            words = _STATES[judged.result.state]
+            said.append(f"{judged.result.name} {words}: {judged.result.why}.")
+    running = [
+        judged.case.system_name
+        for judged in cases.values()
+        if judged.case.system.at and judged.case.system.restart is None
+    ]
+    if running:
+        names = ", ".join(dict.fromkeys(running))
+        said.append(f"This is of these running processes ({names}): a restart may differ.")
+    if experiment.allow:
+        widened = ", ".join(f"{name} to {limit:g}" for name, limit in experiment.allow.items())
+        said.append(f"Checks were widened: {widened}.")
+    return said

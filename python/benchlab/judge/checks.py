@@ -1,0 +1,275 @@
+"""The checks: may this trial's figures be used? Each a named row with figure, limit and why.
+
+Only faults of the generator and the host can make a row invalid, but for `answers`, which speaks of
+the system and withholds nothing. What cannot be known is `unknown` and never disqualifies. Absent:
+which metrics an invalid row takes away (`validity`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from benchlab.judge.counted import NS, Counted
+from benchlab.judge.figures import cpu_s
+from benchlab.judge.probed import Probed
+from benchlab.model.evidence import Check, CheckVerdict
+from benchlab.model.quantities import format as readable
+from benchlab.model.records import CpuSets
+from benchlab.stats.series import little_gap
+
+LAG_S, LAG_OF_SERVICE = 0.001, 0.1
+BUSY = 0.9
+"""Of a core: an agent that works more than this share of the time may be what limits."""
+HEAD_ROOM = 2.0
+"""How many times the rate the null server must have reached for the agent not to be the limit."""
+FLOOR = 0.2
+LITTLE = 0.05
+ERRORS = 0.001
+STEAL = 0.02
+CLOCK_STEP_S = 0.01
+"""A wall clock that moves this much between two samples was set; slewing stays a hundred below."""
+ARRIVALS_SIGMA = 5.0
+"""A Poisson count lies within five standard deviations of its mean but once in two million."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the checks look at: one trial, and the null server under its Plan where it was run."""
+
+    seen: Counted
+    resources: Probed
+    cpus: CpuSets
+    placement: str
+    allow: Mapping[str, float]
+    ceiling: float | None
+    """Transactions per second of the null server at full speed."""
+    floor_p99_ns: float | None
+    """Its service p99 at the rate the system reached, over the same connections."""
+
+
+def check_all(evidence: Evidence) -> tuple[Check, ...]:
+    """Every row, in the order of the method's table."""
+    rows = (lag, head_room, floor, little, answers, steal, swap, clock, cores, steady)
+    return tuple(row(evidence) for row in rows)
+
+
+def lag(evidence: Evidence) -> Check:
+    """The generator took due transactions up in time, and all the schedule had."""
+    seen = evidence.seen
+    figure, median = seen.merged["lag"].quantile(0.99), seen.merged["service"].quantile(0.5)
+    if figure is None:
+        return Check(name="lag", verdict="unknown", unit="s", why="no transaction was taken up")
+    limit = max(LAG_S, LAG_OF_SERVICE * (median or 0.0) / NS, evidence.allow.get("lag", 0.0))
+    missing = _missing(seen)
+    late = figure / NS > limit
+    why = f"p99 of ready - intended is {readable(figure / NS, 's')}" if late else ""
+    if missing is not None:
+        why = f"{seen.total('due'):.0f} transactions came due, the schedule has {missing:.0f}"
+    verdict = _within(not late and missing is None)
+    return Check(name="lag", verdict=verdict, figure=figure / NS, limit=limit, unit="s", why=why)
+
+
+def _missing(seen: Counted) -> float | None:
+    """How many transactions the schedule has, where fewer came due than chance allows."""
+    if not seen.is_open or seen.ends_by_count:
+        return None
+    schedule, left, planned = seen.plan["schedule"]["open"], seen.length_s, 0.0
+    for index, segment in enumerate(schedule["shape"]):
+        begin, end = float(segment["from_per_second"]), float(segment["to_per_second"])
+        whole = float(segment["length_ns"]) / NS
+        last = index == len(schedule["shape"]) - 1
+        length = min(whole, left)
+        reached = begin + (end - begin) * (length / whole if whole else 0.0)
+        planned += (begin + reached) / 2 * length
+        left -= length
+        planned += end * left if last else 0.0
+    poisson = schedule.get("arrivals", "poisson") == "poisson"
+    slack = ARRIVALS_SIGMA * sqrt(planned) + 1 if poisson else 0.001 * planned + 1
+    return planned if seen.total("due") < planned - slack else None
+
+
+def head_room(evidence: Evidence) -> Check:
+    """The generator had something left or could do twice as much, or the system was full."""
+    seen, name = evidence.seen, "head-room"
+    if seen.is_embedded:
+        return _not_applicable(name, "the system runs in the agent")
+    if not seen.busy_ns or seen.length_s <= 0:
+        return Check(name=name, verdict="unknown", why="the agent's work time is not known")
+    figure = max(seen.busy_ns.values()) / NS / seen.length_s
+    limit = evidence.allow.get(name, BUSY)
+    row = Check(name=name, verdict="valid", figure=figure, limit=limit, why=_ceiling_why(evidence))
+    ratio = _ceiling_ratio(evidence)
+    full = system_busy(evidence)
+    if figure <= limit or (ratio is not None and ratio >= HEAD_ROOM):
+        return row
+    if full is not None and full >= BUSY:
+        why = f"the system's own cores were {readable(full, '')} busy: it was the limit"
+        return row.model_copy(update={"why": why})
+    half = (evidence.ceiling or seen.throughput) / 2
+    whose = "the ceiling" if evidence.ceiling else "what it reached"
+    why = (
+        f"agent-bound: the agent was {readable(figure, '')} at work"
+        f"{'; ' + row.why if row.why else ''}; "
+        f"measure below its limit with `rate: {half:.0f}/s`, half of {whose}"
+    )
+    return row.model_copy(update={"verdict": "invalid", "why": why})
+
+
+def _ceiling_ratio(evidence: Evidence) -> float | None:
+    if evidence.ceiling is None or evidence.seen.throughput <= 0:
+        return None
+    return evidence.ceiling / evidence.seen.throughput
+
+
+def _ceiling_why(evidence: Evidence) -> str:
+    ratio = _ceiling_ratio(evidence)
+    if ratio is None or evidence.ceiling is None:
+        return ""
+    return (
+        f"the null server reaches {readable(evidence.ceiling, '1/s')}, {ratio:.2g} times the rate"
+    )
+
+
+def system_busy(evidence: Evidence) -> float | None:
+    """How busy the system's cores were, all together; its own CPU time where it shares them."""
+    numbers, length_s = evidence.cpus.system, evidence.seen.length_s
+    if not numbers or length_s <= 0:
+        return None
+    if set(numbers) & set(evidence.cpus.agent):
+        used = cpu_s(evidence.resources, "system")
+        return None if used is None else used / length_s / len(numbers)
+    parts = [evidence.resources.increase("host", "busy_s", str(core)) for core in numbers]
+    known = [part for part in parts if part is not None]
+    return sum(known) / length_s / len(parts) if len(known) == len(parts) else None
+
+
+def floor(evidence: Evidence) -> Check:
+    """The path itself (agent, network, null server) costs little beside the system."""
+    seen, name = evidence.seen, "floor"
+    if seen.is_embedded:
+        return _not_applicable(name, "there is no path to a system in the agent")
+    system = seen.merged["service"].quantile(0.99)
+    if evidence.floor_p99_ns is None or not system:
+        return Check(name=name, verdict="unknown", why="the null server's p99 is not known")
+    figure, limit = evidence.floor_p99_ns / system, evidence.allow.get(name, FLOOR)
+    cost = f"the path itself costs {readable(evidence.floor_p99_ns / NS, 's')}"
+    verdict = _within(figure <= limit)
+    return Check(name=name, verdict=verdict, figure=figure, limit=limit, why=cost)
+
+
+def little(evidence: Evidence) -> Check:
+    """The integral of those in flight agrees with their times: the agent's books add up."""
+    books, name = evidence.seen.books, "little"
+    limit = evidence.allow.get(name, LITTLE)
+    figure = little_gap(books.in_flight_ns, books.service_ns)
+    if figure is None:
+        return Check(name=name, verdict="unknown", limit=limit, why="nothing was in flight")
+    if books.due - books.ok > ERRORS * books.due:
+        why = "the times of transactions that did not end well are not kept"
+        return Check(name=name, verdict="unknown", figure=figure, limit=limit, why=why)
+    verdict = _within(figure <= limit)
+    why = "" if verdict == "valid" else "in flight and rate x mean service differ"
+    return Check(name=name, verdict=verdict, figure=figure, limit=limit, why=why)
+
+
+def answers(evidence: Evidence) -> Check:
+    """The answers that were looked at were right; a wrong one is a failed operation."""
+    seen = evidence.seen
+    ended = sum(operation.ended for operation in seen.operations.values())
+    failed = seen.total("failed")
+    limit = evidence.allow.get("errors", ERRORS)
+    if not ended:
+        return Check(name="answers", verdict="unknown", limit=limit, why="nothing was answered")
+    figure = failed / max(1.0, seen.total("due"))
+    if figure > limit:
+        first = next((e["message"] for e in seen.errors if e.get("outcome") == "failed"), "")
+        why = f"{failed:.0f} refused or wrong" + (f", such as: {first}" if first else "")
+        return Check(name="answers", verdict="invalid", figure=figure, limit=limit, why=why)
+    if not _expects(seen):
+        why = "no answer's content was looked at: the workload expects nothing of it"
+        return Check(name="answers", verdict="unknown", figure=figure, limit=limit, why=why)
+    return Check(name="answers", verdict="valid", figure=figure, limit=limit)
+
+
+def _expects(seen: Counted) -> bool:
+    """Whether answers are looked at; over HTTP the status is, always."""
+    if seen.plan["driver"]["kind"] == "http":
+        return True
+    operations = [o for t in seen.plan["workload"]["transactions"] for o in t["operations"]]
+    return any(value for o in operations for value in (o.get("expect") or {}).values())
+
+
+def steal(evidence: Evidence) -> Check:
+    """Another machine on the same hardware took little of the cores that were used."""
+    resources, limit = evidence.resources, evidence.allow.get("steal", STEAL)
+    used = {str(core) for core in (*evidence.cpus.agent, *evidence.cpus.system)}
+    shares = [
+        stolen / resources.length_s
+        for core in resources.members("host", "steal_s")
+        if (not used or core in used)
+        and (stolen := resources.increase("host", "steal_s", core)) is not None
+    ]
+    if not shares:
+        return Check(name="steal", verdict="unknown", limit=limit, why="steal was not sampled")
+    verdict = _within(max(shares) <= limit)
+    why = "" if verdict == "valid" else "another guest had the processor"
+    return Check(name="steal", verdict=verdict, figure=max(shares), limit=limit, why=why)
+
+
+def swap(evidence: Evidence) -> Check:
+    """The machine did not swap."""
+    limit = evidence.allow.get("swap", 0.0)
+    counters = ("swap_in_pages", "swap_out_pages")
+    parts = [evidence.resources.increase("host", counter) for counter in counters]
+    known = [part for part in parts if part is not None]
+    if not known:
+        return Check(name="swap", verdict="unknown", limit=limit, why="swapping was not sampled")
+    verdict = _within(sum(known) <= limit)
+    why = "" if verdict == "valid" else "the machine swapped pages"
+    return Check(name="swap", verdict=verdict, figure=sum(known), limit=limit, why=why)
+
+
+def clock(evidence: Evidence) -> Check:
+    """The wall clock was not set during the trial."""
+    offsets = evidence.resources.during("host", "wall_minus_monotonic_ns")
+    if offsets.size < 2:
+        return Check(name="clock", verdict="unknown", unit="s", why="the clock was not sampled")
+    figure = float(np.abs(np.diff(offsets)).max()) / NS
+    verdict = _within(figure <= CLOCK_STEP_S)
+    why = "" if verdict == "valid" else "the wall clock was set"
+    return Check(
+        name="clock", verdict=verdict, figure=figure, limit=CLOCK_STEP_S, unit="s", why=why
+    )
+
+
+def cores(evidence: Evidence) -> Check:
+    """Agent and system ran on cores of their own."""
+    agent, system = set(evidence.cpus.agent), set(evidence.cpus.system)
+    if evidence.seen.is_embedded:
+        return _not_applicable("cores", "the system runs in the agent")
+    if evidence.cpus.shared or evidence.placement == "shared":
+        return Check(name="cores", verdict="valid", why="shared: agent and system are not apart")
+    if not agent and not system:
+        return Check(name="cores", verdict="unknown", why="nothing was pinned")
+    both = agent & system
+    if both:
+        why = f"agent and system were both on core {', '.join(map(str, sorted(both)))}"
+        return Check(name="cores", verdict="invalid", figure=float(len(both)), limit=0.0, why=why)
+    if not system:
+        return Check(name="cores", verdict="valid", why="shared: the system is not pinned")
+    return Check(name="cores", verdict="valid", figure=0.0, limit=0.0)
+
+
+def steady(_: Evidence) -> Check:
+    """Whether the trial had settled."""
+    return Check(name="steady", verdict="unknown", why="steadiness is not examined")
+
+
+def _within(holds: bool) -> CheckVerdict:
+    return "valid" if holds else "invalid"
+
+
+def _not_applicable(name: str, why: str) -> Check:
+    return Check(name=name, verdict="not-applicable", why=why)

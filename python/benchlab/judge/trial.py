@@ -1,0 +1,248 @@
+"""One trial judged: its checks, its figures, and how far each may be used.
+
+Absent: figures over several trials (`cases`), and repeating a trial, which is the lab's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import isinf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchlab.judge.checks import ERRORS, Evidence, check_all
+from benchlab.judge.counted import NS, SLOT_S, Counted, counted, per_second
+from benchlab.judge.figures import figures
+from benchlab.judge.probed import Line, Probed, probed
+from benchlab.judge.validity import ACCIDENTS, Use, uses
+from benchlab.model.evidence import CaseState, Check
+from benchlab.model.experiment import Case, Experiment
+from benchlab.model.records import TrialRecord
+from benchlab.store import Trial
+
+OFFERED = 0.99
+"""An open load is overloaded below this share of what was offered."""
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """A trial second by second, on its own clock."""
+
+    at_s: NDArray[np.float64]
+    throughput: NDArray[np.float64]
+    """Completed ok per second."""
+    latency_p99_s: NDArray[np.float64]
+    """Of successes; not a number where there was none."""
+    errors: NDArray[np.float64]
+    """Failed, timed out and unknown, by intended time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Resources:
+    """What was spent and held, on the trial's clock; None where it was not sampled."""
+
+    cpu_user: Line | None
+    cpu_system: Line | None
+    memory: Line | None
+    agent_cpu: Line | None
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What a state is decided by; added up over trials for a case."""
+
+    due: float = 0.0
+    failures: float = 0.0
+    missing: float = 0.0
+    """What an open load offered and the system did not complete, where the agent could have."""
+
+    def __add__(self, other: "Totals") -> "Totals":
+        return Totals(
+            self.due + other.due, self.failures + other.failures, self.missing + other.missing
+        )
+
+    def state(self, allowed: float) -> tuple[CaseState, str]:
+        """Whether the system kept up and kept answering: a result, not an invalidity."""
+        if self.due > 0 and self.failures > allowed * self.due:
+            share = self.failures / self.due
+            return "failing", f"{share:.2%} of transactions failed, timed out or were lost"
+        if self.missing > (1 - OFFERED) * self.due:
+            done = 1 - self.missing / self.due
+            return "overloaded", f"completed {done:.1%} of what was offered"
+        return "ok", ""
+
+
+@dataclass(frozen=True)
+class TrialJudgement:
+    """What is known of one trial."""
+
+    trial: Trial
+    record: TrialRecord
+    state: CaseState
+    why: str
+    is_whole: bool
+    """Whether it ran to its end, so that its figures are those of its Plan."""
+    totals: Totals
+    checks: tuple[Check, ...]
+    figures: Mapping[str, float]
+    """By metric; infinite where what it asks for never came."""
+    uses: Mapping[str, Use]
+    ceiling: float | None
+    """Transactions per second of the null server under this Plan; None where it was not run."""
+    floor_p99_s: float | None
+
+    @cached_property
+    def seen(self) -> Counted:
+        """The Measurement counted together; read when it is asked for, then kept."""
+        return counted(self.trial.measurement())
+
+    @cached_property
+    def resources(self) -> Probed:
+        """What the probes saw on the trial's clock."""
+        return probed(self.trial.probes(), self.seen.origin_ns, self.seen.length_s)
+
+    @property
+    def metrics(self) -> Mapping[str, float | None]:
+        """The figures as files have them: None where one is infinite."""
+        return {name: None if isinf(x) else x for name, x in self.figures.items()}
+
+    def usable(self, metric: str) -> bool:
+        """Whether this trial has a figure of the metric that may be used."""
+        if not self.is_whole or metric not in self.figures:
+            return False
+        return self.uses[metric].validity != "withheld"
+
+    def forget(self) -> None:
+        """Lets go of the raw data, so that a judgement's size does not grow with the trials'."""
+        for name in ("seen", "resources"):
+            self.__dict__.pop(name, None)
+
+
+def judge_trial(trial: Trial, experiment: Experiment, case: Case) -> TrialJudgement:
+    """Judges one trial from its folder alone; one without a Measurement has no figures."""
+    record = trial.record
+    if not trial.has_measurement():
+        state, why = _ended(record) or ("ok", "nothing was measured")
+        return TrialJudgement(trial, record, state, why, False, Totals(), (), {}, {}, None, None)
+    seen = counted(trial.measurement())
+    resources = probed(trial.probes(), seen.origin_ns, seen.length_s)
+    ceiling, floor_ns = _null_server(trial)
+    checks = check_all(
+        Evidence(
+            seen, resources, record.cpus, case.system.placement, experiment.allow, ceiling, floor_ns
+        )
+    )
+    missing = shortfall(seen)
+    is_short = missing > (1 - OFFERED) * seen.total("due")
+    totals = Totals(seen.total("due"), seen.failures, 0.0 if _is_guilty(checks) else missing)
+    state, why = _ended(record) or totals.state(experiment.allow.get("errors", ERRORS))
+    found = figures(seen, resources)
+    judged = TrialJudgement(
+        trial=trial,
+        record=record,
+        state=state,
+        why=why,
+        is_whole=record.state == "ok" and seen.reason == "complete",
+        totals=totals,
+        checks=checks,
+        figures=found,
+        uses=uses(checks, tuple(found), is_paced=seen.is_open and not is_short),
+        ceiling=ceiling,
+        floor_p99_s=None if floor_ns is None else floor_ns / NS,
+    )
+    judged.__dict__.update(seen=seen, resources=resources)
+    return judged
+
+
+def needs_repeat(judged: TrialJudgement) -> str | None:
+    """Why the trial is to be repeated once, if it is: an accident of the generator or the host.
+
+    An agent at its limit, a path that costs too much and cores that are shared would be so again.
+    """
+    if not judged.is_whole:
+        return None
+    failed = [c for c in judged.checks if c.verdict == "invalid" and c.name in ACCIDENTS]
+    return f"{failed[0].name}: {failed[0].why}" if failed else None
+
+
+def _is_guilty(checks: tuple[Check, ...]) -> bool:
+    """Whether the generator was late or at its limit, so that a shortfall is not the system's."""
+    return any(c.verdict == "invalid" and c.name in ("lag", "head-room") for c in checks)
+
+
+def _null_server(trial: Trial) -> tuple[float | None, float | None]:
+    ceiling, floor = trial.ceiling(), trial.floor()
+    rate = None if ceiling is None else counted(ceiling).throughput
+    p99 = None if floor is None else counted(floor).merged["service"].quantile(0.99)
+    return rate or None, p99
+
+
+def _ended(record: TrialRecord) -> tuple[CaseState, str] | None:
+    match record.state:
+        case "died":
+            return "died", record.why
+        case "aborted":
+            return "aborted", record.why
+        case _:
+            return None
+
+
+def shortfall(seen: Counted) -> float:
+    """Transactions an open load offered and the system did not complete in the measured part.
+
+    Those it refused are errors, not a shortfall, and as many as were in flight on average may be
+    under way at the end without the system being behind.
+    """
+    if not seen.is_open or seen.length_s <= 0:
+        return 0.0
+    offered = seen.total("due") - seen.total("failed") - seen.total("unknown")
+    missing = offered - seen.during("completed")
+    under_way = seen.during("in_flight_ns") / NS / seen.length_s
+    return missing if missing > under_way else 0.0
+
+
+def series(judged: TrialJudgement) -> Series:
+    """The trial second by second, for drawing; what was done in its tail is not shown."""
+    seen = judged.seen
+    whole = int(np.ceil(seen.length_s - 1e-6))
+    widths = np.ones(whole)
+    if whole:
+        widths[-1] = max(SLOT_S, seen.length_s - (whole - 1))
+    times = seen.seconds["response" if seen.is_open else "service"]
+    quantiles = [times[s].quantile(0.99) if s < len(times) else None for s in range(whole)]
+    failed = seen.slots["failed"] + seen.slots["timed_out"] + seen.slots["unknown"]
+    return Series(
+        at_s=np.arange(whole, dtype=np.float64),
+        throughput=_cut(per_second(seen.slots["completed"]), whole) / widths,
+        latency_p99_s=np.array([np.nan if q is None else q / NS for q in quantiles]),
+        errors=_cut(per_second(failed), whole),
+    )
+
+
+def _cut(values: NDArray[np.float64], length: int) -> NDArray[np.float64]:
+    kept = np.zeros(length)
+    kept[: min(length, values.size)] = values[:length]
+    return kept
+
+
+def course(judged: TrialJudgement) -> Resources:
+    """CPU in cores' worth and resident bytes over time, for drawing."""
+    lines = judged.resources
+    source = "agent" if judged.seen.is_embedded else "system"
+    user, system = (_slope(lines.line(source, name)) for name in ("cpu_user_s", "cpu_system_s"))
+    agent = [_slope(lines.line("agent", name)) for name in ("cpu_user_s", "cpu_system_s")]
+    total = None
+    if agent[0] is not None and agent[1] is not None:
+        total = Line(agent[0].at_s, agent[0].values + agent[1].values)
+    return Resources(user, system, lines.line(source, "resident_bytes"), total)
+
+
+def _slope(line: Line | None) -> Line | None:
+    """A counter of seconds as cores' worth between its samples."""
+    if line is None or line.at_s.size < 2:
+        return None
+    steps = np.diff(line.at_s)
+    kept = steps > 0
+    middles = (line.at_s[1:] + line.at_s[:-1]) / 2
+    return Line(middles[kept], np.diff(line.values)[kept] / steps[kept])

@@ -1,0 +1,174 @@
+"""Each check: what keeps it, what breaks it, and what widens it."""
+
+from dataclasses import replace
+
+import pytest
+from synthetic import MS, counted, evidence, plan, probed
+
+from benchlab.judge.checks import (
+    Evidence,
+    answers,
+    check_all,
+    clock,
+    cores,
+    floor,
+    head_room,
+    lag,
+    little,
+    steal,
+    swap,
+)
+from benchlab.judge.probed import Probed
+from benchlab.model.records import CpuSets
+
+TABLE = [
+    "lag",
+    "head-room",
+    "floor",
+    "little",
+    "answers",
+    "steal",
+    "swap",
+    "clock",
+    "cores",
+    "steady",
+]
+
+
+def test_a_trial_in_good_order_has_every_row_and_no_fault() -> None:
+    rows = check_all(evidence())
+    assert [row.name for row in rows] == TABLE
+    assert {row.name: row.verdict for row in rows if row.verdict != "valid"} == {
+        "steady": "unknown"
+    }
+
+
+@pytest.mark.parametrize(
+    ("lag_ns", "service_ns", "verdict"),
+    [
+        (900_000, 1 * MS, "valid"),
+        (1_100_000, 1 * MS, "invalid"),
+        (1_900_000, 20 * MS, "valid"),
+        (2_100_000, 20 * MS, "invalid"),
+    ],
+)
+def test_lag_is_held_against_a_millisecond_or_a_tenth_of_service(
+    lag_ns: int, service_ns: int, verdict: str
+) -> None:
+    assert lag(evidence(counted(lag_ns=lag_ns, service_ns=service_ns))).verdict == verdict
+
+
+def test_lag_can_be_widened() -> None:
+    seen = counted(lag_ns=3 * MS, service_ns=1 * MS)
+    assert lag(evidence(seen, allow={"lag": 0.005})).verdict == "valid"
+    assert lag(evidence(seen, allow={"lag": 0.002})).verdict == "invalid"
+
+
+def test_a_schedule_that_was_not_followed_is_the_generator_s_fault() -> None:
+    row = lag(evidence(counted(rate=900, open_at=1000.0)))
+    assert row.verdict == "invalid" and "the schedule has 5000" in row.why
+    assert lag(evidence(counted(rate=1000, open_at=1000.0))).verdict == "valid"
+
+
+def busy(share: float, **given: object) -> Evidence:
+    return evidence(counted(busy=share), **given)  # type: ignore[arg-type]
+
+
+def test_head_room_by_any_of_three() -> None:
+    assert head_room(busy(0.89, ceiling=None)).verdict == "valid"
+    assert head_room(busy(0.95, ceiling=2000.0)).verdict == "valid"
+    assert head_room(busy(0.95, ceiling=1900.0)).verdict == "invalid"
+    full = probed(core_busy={0: 1.0, 1: 0.93})
+    row = head_room(busy(0.95, ceiling=1900.0, resources=full))
+    assert row.verdict == "valid" and "it was the limit" in row.why
+
+
+def test_an_agent_bound_trial_proposes_a_rate() -> None:
+    row = head_room(busy(0.99, ceiling=1900.0))
+    assert row.figure == pytest.approx(0.99) and row.limit == 0.9
+    assert "agent-bound" in row.why and "`rate: 950/s`, half of the ceiling" in row.why
+    assert "`rate: 500/s`" in head_room(busy(0.99, ceiling=None)).why
+    assert head_room(busy(0.99, ceiling=1900.0, allow={"head-room": 1.0})).verdict == "valid"
+
+
+def test_a_shared_core_full_of_the_agent_is_not_the_system_s_limit() -> None:
+    both = CpuSets(agent=(0,), system=(0,), shared=True)
+    resources = probed(core_busy={0: 1.0}, system_cores=0.05)
+    assert head_room(busy(0.95, ceiling=1900.0, resources=resources, cpus=both)).verdict == (
+        "invalid"
+    )
+
+
+def test_floor() -> None:
+    row = floor(evidence(floor_p99_ns=0.9 * MS))
+    assert row.verdict == "invalid" and row.figure == pytest.approx(0.225)
+    assert row.why == "the path itself costs 900µs"
+    assert floor(evidence(floor_p99_ns=0.7 * MS)).verdict == "valid"
+    assert floor(evidence(floor_p99_ns=None)).verdict == "unknown"
+    assert floor(evidence(floor_p99_ns=0.9 * MS, allow={"floor": 0.3})).verdict == "valid"
+
+
+def test_little() -> None:
+    assert little(evidence(counted(in_flight=4.1))).verdict == "valid"
+    row = little(evidence(counted(in_flight=4.5)))
+    assert row.verdict == "invalid" and row.figure == pytest.approx(0.5 / 4.5)
+    assert little(evidence(counted(in_flight=0.0))).verdict == "unknown"
+    assert little(evidence(counted(failed=0.01))).verdict == "unknown"
+
+
+def test_answers() -> None:
+    assert answers(evidence()).verdict == "valid"
+    message = [{"outcome": "failed", "message": "status 500"}]
+    row = answers(evidence(counted(failed=0.02, errors=message)))
+    assert row.verdict == "invalid" and row.figure == pytest.approx(0.02)
+    assert "status 500" in row.why
+    assert answers(evidence(counted(failed=0.02), allow={"errors": 0.05})).verdict == "valid"
+
+
+@pytest.mark.parametrize(("expect", "verdict"), [({}, "unknown"), ({"rows": "1"}, "valid")])
+def test_answers_nobody_looked_at_are_unknown(expect: dict[str, str], verdict: str) -> None:
+    seen = counted(the_plan=plan(kind="sqlite", expect=expect))
+    assert answers(evidence(seen)).verdict == verdict
+
+
+def test_steal_counts_on_the_cores_that_were_used() -> None:
+    resources = probed(steal=0.03)
+    assert steal(evidence(resources=resources)).verdict == "invalid"
+    assert steal(evidence(resources=resources, allow={"steal": 0.1})).verdict == "valid"
+    other = CpuSets(agent=(0,), system=(2,))
+    assert steal(evidence(resources=resources, cpus=other)).verdict == "valid"
+
+
+def test_swap_and_clock() -> None:
+    assert swap(evidence(resources=probed(swapped=1))).verdict == "invalid"
+    assert swap(evidence(resources=probed(swapped=1), allow={"swap": 4})).verdict == "valid"
+    assert clock(evidence(resources=probed(clock_step_ns=20e6))).verdict == "invalid"
+    assert clock(evidence(resources=probed(clock_step_ns=1e6))).verdict == "valid"
+
+
+def test_without_probes_the_host_s_rows_are_unknown() -> None:
+    nothing = evidence(resources=Probed({}, 5.0))
+    assert [row(nothing).verdict for row in (steal, swap, clock)] == ["unknown"] * 3
+
+
+@pytest.mark.parametrize(
+    ("cpus", "placement", "verdict", "why"),
+    [
+        (CpuSets(agent=(0,), system=(1,)), "own", "valid", ""),
+        (CpuSets(agent=(0, 1), system=(1,)), "own", "invalid", "both on core 1"),
+        (CpuSets(agent=(0,), system=(0,), shared=True), "own", "valid", "shared"),
+        (CpuSets(agent=(0,), system=(0,)), "shared", "valid", "shared"),
+        (CpuSets(agent=(0,)), "own", "valid", "shared"),
+        (CpuSets(), "own", "unknown", "nothing was pinned"),
+    ],
+)
+def test_cores(cpus: CpuSets, placement: str, verdict: str, why: str) -> None:
+    row = cores(evidence(cpus=cpus, placement=placement))
+    assert row.verdict == verdict and why in row.why
+
+
+def test_embedded_systems_have_no_path_and_no_cores_of_their_own() -> None:
+    seen = replace(counted(busy=1.0), plan=plan(kind="sqlite"))
+    rows = {row.name: row.verdict for row in check_all(evidence(seen))}
+    assert [rows[name] for name in ("head-room", "floor", "cores")] == ["not-applicable"] * 3
+    assert rows["lag"] == "valid"
