@@ -1,9 +1,18 @@
 //! The engine: one Plan in, one Measurement out.
+//!
+//! Absent from it: statistics, and what a figure is good for; the judge knows that.
 
 pub mod drivers;
 pub mod error;
+pub mod net;
 pub mod plan;
+pub mod process;
+pub mod responder;
+mod run;
 pub mod schedule;
 pub mod template;
 pub mod values;
+mod worker;
 pub mod workload;
+
+pub use run::{Control, Finished, check, run};

@@ -581,7 +581,9 @@ pub struct Freeze {
 }
 
 /// What a simulated server does instead of answering.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
+#[derive(
+    Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq, Eq, PartialOrd, Ord,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Misdeed {
     /// Closes the connection without an answer.

@@ -37,6 +37,11 @@ impl Share {
         u64::from(self.total).saturating_sub(self.first).div_ceil(self.stride) as u32
     }
 
+    /// How many there are in the whole trial.
+    pub fn total(self) -> u32 {
+        self.total
+    }
+
     /// Which share this is, of how many: the client number and count by which an open schedule's
     /// values are drawn, n being the transaction's ordinal in the share, so that they do not depend
     /// on which connection was free.

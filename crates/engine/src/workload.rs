@@ -320,11 +320,25 @@ impl Program {
         }
     }
 
+    /// Where the `n`th transaction of the client of this number is counted, without drawing it.
+    #[inline]
+    pub fn series(&self, number: u32, n: u64) -> Series {
+        self.transactions[self.choose(number, n)].series
+    }
+
+    #[inline]
+    fn choose(&self, number: u32, n: u64) -> usize {
+        if self.transactions.len() == 1 {
+            return 0;
+        }
+        self.mix.sample(&mut self.mix_stream.draws(number, n))
+    }
+
     /// Draws the client's `n`th transaction and its values.
     #[inline]
     pub fn begin(&self, client: &mut Client, n: u64) -> &TransactionInfo {
         client.n = n;
-        client.transaction = self.mix.sample(&mut self.mix_stream.draws(client.number, n));
+        client.transaction = self.choose(client.number, n);
         client.values.each = None;
         let transaction = &self.transactions[client.transaction];
         self.draw(client, &transaction.draws);

@@ -1,2 +1,226 @@
-//! The null server.
-fn main() {}
+//! The null server: answers every request with the same bytes, as cheaply as one thread can.
+//!
+//! It measures the ruler: the rate and the latency that agent and network have by themselves.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::{Args, Parser, Subcommand};
+use engine::process;
+use engine::responder::{Answer, Responder};
+use mio::net::{TcpListener, TcpStream};
+use mio::{Events, Interest, Poll, Token};
+
+/// Answers every request with the same bytes.
+#[derive(Parser)]
+#[command(version, about)]
+struct Command {
+    #[command(subcommand)]
+    protocol: Protocol,
+}
+
+#[derive(Subcommand)]
+enum Protocol {
+    /// HTTP/1.1
+    Http(Http),
+}
+
+#[derive(Args)]
+struct Http {
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// The answer's status
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u16).range(200..1000))]
+    status: u16,
+    /// The body: this many bytes
+    #[arg(long, conflicts_with = "body")]
+    body_bytes: Option<usize>,
+    /// The body: this text
+    #[arg(long)]
+    body: Option<String>,
+    /// A header, `Name: value`
+    #[arg(long = "header", value_parser = header)]
+    headers: Vec<(String, String)>,
+    /// The core to run on
+    #[arg(long)]
+    cpu: Option<u32>,
+    /// How long to be busy with each request, in nanoseconds
+    #[arg(long, default_value_t = 0)]
+    service_ns: u64,
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("a header is `Name: value`")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+fn main() -> ExitCode {
+    let Protocol::Http(options) = Command::parse().protocol;
+    match run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("nullserver: {why}");
+            ExitCode::from(4)
+        }
+    }
+}
+
+fn run(options: &Http) -> Result<(), Box<dyn std::error::Error>> {
+    let body = match (&options.body, options.body_bytes) {
+        (Some(text), _) => text.clone().into_bytes(),
+        (None, count) => vec![b'x'; count.unwrap_or(0)],
+    };
+    let answer = Answer::new(options.status, &options.headers, &body)?;
+    process::pin(options.cpu.as_slice())?;
+    process::allow_open_files(4096)?;
+    let listener = TcpListener::bind(options.listen)
+        .map_err(|error| format!("cannot listen on {}: {error}", options.listen))?;
+    println!("{{\"listening\":\"{}\"}}", listener.local_addr()?);
+    io::stdout().flush()?;
+    end_with_stdin();
+    let service = Duration::from_nanos(options.service_ns);
+    Server { listener, answer, service, connections: Vec::new(), free: Vec::new() }.serve()?;
+    Ok(())
+}
+
+/// Whoever started this process keeps its standard input open as long as it is wanted.
+fn end_with_stdin() {
+    std::thread::spawn(|| {
+        let mut sink = [0; 256];
+        while matches!(io::stdin().read(&mut sink), Ok(1..)) {}
+        std::process::exit(0);
+    });
+}
+
+const LISTENER: Token = Token(usize::MAX);
+const READ_BYTES: usize = 64 * 1024;
+
+struct Server {
+    listener: TcpListener,
+    answer: Answer,
+    service: Duration,
+    connections: Vec<Option<Connection>>,
+    free: Vec<usize>,
+}
+
+struct Connection {
+    stream: TcpStream,
+    responder: Responder,
+    unsent: Vec<u8>,
+    closing: bool,
+}
+
+impl Server {
+    fn serve(&mut self) -> io::Result<()> {
+        let mut poll = Poll::new()?;
+        poll.registry().register(&mut self.listener, LISTENER, Interest::READABLE)?;
+        let mut events = Events::with_capacity(1024);
+        let mut buffer = vec![0; READ_BYTES];
+        let mut out = Vec::with_capacity(READ_BYTES);
+        loop {
+            match poll.poll(&mut events, None) {
+                Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
+                _ => {}
+            }
+            for event in &events {
+                if event.token() == LISTENER {
+                    self.accept(poll.registry())?;
+                    continue;
+                }
+                let index = event.token().0;
+                let Some(Some(connection)) = self.connections.get_mut(index) else { continue };
+                let ends = event.is_read_closed();
+                let turn = Turn { answer: &self.answer, service: self.service, ends };
+                if connection.work(turn, &mut buffer, &mut out).is_err() {
+                    self.connections[index] = None;
+                    self.free.push(index);
+                }
+            }
+        }
+    }
+
+    fn accept(&mut self, registry: &mio::Registry) -> io::Result<()> {
+        loop {
+            let mut stream = match self.listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::ConnectionAborted => continue,
+                Err(error) => return Err(error),
+            };
+            stream.set_nodelay(true)?;
+            let index = self.free.pop().unwrap_or(self.connections.len());
+            if index == self.connections.len() {
+                self.connections.push(None);
+            }
+            let interest = Interest::READABLE | Interest::WRITABLE;
+            registry.register(&mut stream, Token(index), interest)?;
+            let responder = Responder::default();
+            let connection = Connection { stream, responder, unsent: Vec::new(), closing: false };
+            self.connections[index] = Some(connection);
+        }
+    }
+}
+
+/// What a connection is given for one turn.
+#[derive(Clone, Copy)]
+struct Turn<'a> {
+    answer: &'a Answer,
+    service: Duration,
+    ends: bool,
+}
+
+impl Connection {
+    /// Reads, answers and writes until nothing more can be done; an error ends the connection.
+    fn work(&mut self, turn: Turn<'_>, buffer: &mut [u8], out: &mut Vec<u8>) -> io::Result<()> {
+        let unsent = std::mem::take(&mut self.unsent);
+        self.write(&unsent)?;
+        // Whoever does not read its answers is not read from either.
+        while self.unsent.is_empty() && !self.closing {
+            let count = match self.stream.read(buffer) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(count) => count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            out.clear();
+            self.answer(turn, &buffer[..count], out)?;
+            self.write(out)?;
+            if count < buffer.len() && !turn.ends {
+                break;
+            }
+        }
+        if self.closing && self.unsent.is_empty() {
+            return Err(ErrorKind::ConnectionAborted.into());
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, turn: Turn<'_>, mut input: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
+        while !self.closing {
+            let next = self.responder.next(&mut input).map_err(io::Error::other)?;
+            let Some(question) = next else { break };
+            if !turn.service.is_zero() {
+                let begun = Instant::now();
+                while begun.elapsed() < turn.service {}
+            }
+            out.extend_from_slice(turn.answer.to(question));
+            self.closing = !question.keep;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.stream.write(bytes) {
+                Ok(count) => bytes = &bytes[count..],
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        self.unsent.extend_from_slice(bytes);
+        Ok(())
+    }
+}

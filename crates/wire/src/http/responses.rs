@@ -70,7 +70,7 @@ struct Parsed {
 /// Servers answer with the same head over and over. Parsing is a function of the bytes alone, so a
 /// head equal to the last one means the same; sharing this among connections saves nearly all of
 /// the parsing.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Heads {
     bytes: Vec<u8>,
     parsed: Option<Parsed>,

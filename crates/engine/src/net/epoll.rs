@@ -1,0 +1,384 @@
+//! Readiness through epoll, by way of `mio`.
+//!
+//! Each connection is registered once, edge-triggered, and a read that came back short is not
+//! repeated: at most one receive and one send a request. Deadlines are a timerfd in the poll set,
+//! since a poll's own time-out has whole milliseconds. Absent from it: macOS, which has no timerfd.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+use base::clock::Clock;
+use base::{Instant, Nanos};
+use mio::net::TcpStream;
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Registry, Token};
+
+use super::{Event, Fault, Handler, Io, Link, Net};
+
+/// How long before a deadline [`Waiting::SleepThenSpin`] stops sleeping: more than a wake-up takes.
+const SPIN: Nanos = Nanos(50_000);
+const READ_BYTES: usize = 64 * 1024;
+const EVENTS: usize = 1024;
+const TIMER: Token = Token(usize::MAX);
+
+/// How a worker waits when nothing is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// In the kernel, until an event or the deadline.
+    Sleep,
+    /// In the kernel until shortly before the deadline, then by polling.
+    SleepThenSpin,
+    /// By polling alone.
+    Spin,
+}
+
+impl Waiting {
+    /// Its name in the Measurement.
+    pub fn name(self) -> &'static str {
+        match self {
+            Waiting::Sleep => "sleep",
+            Waiting::SleepThenSpin => "sleep_then_spin",
+            Waiting::Spin => "spin",
+        }
+    }
+}
+
+/// The provider; made by the thread that uses it.
+pub struct Epoll {
+    links: Links,
+    poll: Poll,
+    events: Events,
+    timer: Timer,
+    waiting: Waiting,
+    buffer: Box<[u8]>,
+    /// Connections whose connect or send failed at once, while they are handed over.
+    lost: Vec<Loss>,
+}
+
+/// The connections.
+pub struct Links {
+    clock: Clock,
+    targets: Vec<SocketAddr>,
+    registry: Registry,
+    slots: Vec<Slot>,
+    lost: Vec<Loss>,
+}
+
+type Loss = (Link, u32, Fault);
+
+#[derive(Default)]
+struct Slot {
+    stream: Option<TcpStream>,
+    /// Counts the sockets this connection has had, so that a stale event is recognised.
+    generation: u32,
+    established: bool,
+    /// What the kernel would not take yet.
+    unsent: Vec<u8>,
+}
+
+impl Epoll {
+    /// A provider of `links` connections to `targets`.
+    pub fn new(
+        clock: Clock,
+        targets: Vec<SocketAddr>,
+        links: u32,
+        waiting: Waiting,
+    ) -> io::Result<Epoll> {
+        let poll = Poll::new()?;
+        let registry = poll.registry().try_clone()?;
+        let timer = Timer::new(clock)?;
+        registry.register(&mut SourceFd(&timer.fd.as_raw_fd()), TIMER, Interest::READABLE)?;
+        let slots = (0..links).map(|_| Slot::default()).collect();
+        let room = || Vec::with_capacity(2 * links as usize);
+        Ok(Epoll {
+            links: Links { clock, targets, registry, slots, lost: room() },
+            poll,
+            events: Events::with_capacity(EVENTS),
+            timer,
+            waiting,
+            buffer: vec![0; READ_BYTES].into_boxed_slice(),
+            lost: room(),
+        })
+    }
+
+    /// Polls once; says whether whoever waits should look.
+    fn poll(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
+        match self.poll.poll(&mut self.events, timeout) {
+            Ok(()) => Ok(self.events.iter().any(|event| event.token() != TIMER)),
+            // A signal: whoever waits looks at its flag.
+            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn spin(&mut self, deadline: Instant) -> io::Result<Instant> {
+        loop {
+            let found = self.poll(Some(Duration::ZERO))?;
+            let now = self.links.now();
+            if found || now >= deadline {
+                return Ok(now);
+            }
+        }
+    }
+
+    fn sleep(&mut self, deadline: Instant) -> io::Result<Instant> {
+        self.timer.arm(deadline)?;
+        self.poll(None)?;
+        let now = self.links.now();
+        self.timer.passed(now);
+        Ok(now)
+    }
+}
+
+impl Net for Epoll {
+    type Io = Links;
+
+    fn io(&mut self) -> &mut Links {
+        &mut self.links
+    }
+
+    fn wait(&mut self, now: Instant, deadline: Instant) -> io::Result<Instant> {
+        if !self.links.lost.is_empty() || now >= deadline {
+            self.poll(Some(Duration::ZERO))?;
+            return Ok(now);
+        }
+        match self.waiting {
+            Waiting::Sleep => self.sleep(deadline),
+            Waiting::Spin => self.spin(deadline),
+            Waiting::SleepThenSpin if deadline.since(now) <= SPIN => self.spin(deadline),
+            Waiting::SleepThenSpin => self.sleep(deadline - SPIN),
+        }
+    }
+
+    fn deliver(&mut self, handler: &mut impl Handler<Links>) {
+        std::mem::swap(&mut self.lost, &mut self.links.lost);
+        for loss in self.lost.drain(..) {
+            self.links.lose(loss, handler);
+        }
+        for event in &self.events {
+            if event.token() != TIMER {
+                self.links.ready(event, &mut self.buffer, handler);
+            }
+        }
+        self.events.clear();
+    }
+}
+
+impl Links {
+    fn slot(&mut self, link: Link, generation: u32) -> Option<&mut Slot> {
+        let slot = self.slots.get_mut(link as usize)?;
+        (slot.generation == generation && slot.stream.is_some()).then_some(slot)
+    }
+
+    fn ready(
+        &mut self,
+        event: &mio::event::Event,
+        buffer: &mut [u8],
+        handler: &mut impl Handler<Links>,
+    ) {
+        let (link, generation) = split(event.token());
+        let Some(slot) = self.slot(link, generation) else { return };
+        let established = slot.established;
+        if event.is_writable() || event.is_error() {
+            if let Err(error) = slot.progress() {
+                return self.lose((link, generation, Fault::of(&error)), handler);
+            }
+            if !established && slot.established {
+                handler.on(self, Event::Connected(link));
+            }
+        }
+        if event.is_readable() || event.is_read_closed() {
+            self.read(link, generation, event.is_read_closed(), buffer, handler);
+        }
+    }
+
+    fn read(
+        &mut self,
+        link: Link,
+        generation: u32,
+        ends: bool,
+        buffer: &mut [u8],
+        handler: &mut impl Handler<Links>,
+    ) {
+        // The handler may close the connection, so it is looked up again each time.
+        while let Some(slot) = self.slot(link, generation)
+            && let Some(stream) = &mut slot.stream
+        {
+            let fault = match stream.read(buffer) {
+                Ok(0) => Fault::Closed,
+                Ok(count) => {
+                    handler.on(self, Event::Data(link, &buffer[..count]));
+                    // A short read has emptied the socket; what comes later is a new edge.
+                    if count < buffer.len() && !ends {
+                        return;
+                    }
+                    continue;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => Fault::of(&error),
+            };
+            return self.lose((link, generation, fault), handler);
+        }
+    }
+
+    fn lose(&mut self, (link, generation, fault): Loss, handler: &mut impl Handler<Links>) {
+        if self.slots[link as usize].generation == generation {
+            self.close(link);
+            handler.on(self, Event::Lost(link, fault));
+        }
+    }
+
+    fn open(&mut self, link: Link, target: usize) -> io::Result<()> {
+        let mut stream = TcpStream::connect(self.targets[target])?;
+        stream.set_nodelay(true)?;
+        let slot = &mut self.slots[link as usize];
+        let token = join(link, slot.generation);
+        self.registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
+        slot.stream = Some(stream);
+        Ok(())
+    }
+}
+
+impl Io for Links {
+    fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    fn connect(&mut self, link: Link, target: usize) {
+        if let Err(error) = self.open(link, target) {
+            let generation = self.slots[link as usize].generation;
+            self.lost.push((link, generation, Fault::of(&error)));
+        }
+    }
+
+    fn send(&mut self, link: Link, bytes: &[u8]) {
+        let slot = &mut self.slots[link as usize];
+        if let Err(error) = slot.send(bytes) {
+            let fault = Fault::of(&error);
+            self.lost.push((link, slot.generation, fault));
+        }
+    }
+
+    fn close(&mut self, link: Link) {
+        // Dropping the stream closes the socket, which also takes it out of the poll set.
+        let slot = &mut self.slots[link as usize];
+        slot.stream = None;
+        slot.established = false;
+        slot.unsent.clear();
+        slot.generation = slot.generation.wrapping_add(1);
+    }
+}
+
+impl Slot {
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some(stream) = &mut self.stream else { return Ok(()) };
+        let sent = if self.unsent.is_empty() { write(stream, bytes)? } else { 0 };
+        self.unsent.extend_from_slice(&bytes[sent..]);
+        Ok(())
+    }
+
+    /// Finishes connecting and sends what was left over.
+    fn progress(&mut self) -> io::Result<()> {
+        let Some(stream) = &mut self.stream else { return Ok(()) };
+        if !self.established {
+            if let Some(error) = stream.take_error()? {
+                return Err(error);
+            }
+            match stream.peer_addr() {
+                Ok(_) => self.established = true,
+                Err(error) if error.kind() == ErrorKind::NotConnected => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        if !self.unsent.is_empty() {
+            let sent = write(stream, &self.unsent)?;
+            self.unsent.drain(..sent);
+        }
+        Ok(())
+    }
+}
+
+/// Writes as much as the kernel takes.
+fn write(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<usize> {
+    let mut sent = 0;
+    while sent < bytes.len() {
+        match stream.write(&bytes[sent..]) {
+            Ok(count) => sent += count,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(sent)
+}
+
+fn join(link: Link, generation: u32) -> Token {
+    Token((generation as usize) << 32 | link as usize)
+}
+
+fn split(token: Token) -> (Link, u32) {
+    (token.0 as u32, (token.0 >> 32) as u32)
+}
+
+/// A deadline in the poll set.
+struct Timer {
+    fd: OwnedFd,
+    clock: Clock,
+    /// The deadline it is set to, if that lies ahead.
+    armed: Option<Instant>,
+}
+
+impl Timer {
+    fn new(clock: Clock) -> io::Result<Timer> {
+        // SAFETY: these calls take no pointers; the slack of one nanosecond is this thread's.
+        let raw = unsafe {
+            libc::prctl(libc::PR_SET_TIMERSLACK, 1);
+            libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC)
+        };
+        if raw < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor was just made and belongs to nobody else.
+        let fd = unsafe { OwnedFd::from_raw_fd(raw) };
+        Ok(Timer { fd, clock, armed: None })
+    }
+
+    /// Sees to it that a wait ends at `deadline` or earlier.
+    ///
+    /// An earlier deadline that was set before is left in place: ending a wait once too often costs
+    /// less than setting the timer for each request. It is never read: setting it forgets that it
+    /// has expired, and edge-triggered polling reports each expiry once.
+    fn arm(&mut self, deadline: Instant) -> io::Result<()> {
+        if self.armed.is_some_and(|armed| armed <= deadline) {
+            return Ok(());
+        }
+        let at = (self.clock.origin_monotonic_ns + deadline.0).max(1);
+        let value = libc::itimerspec {
+            it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
+            it_value: libc::timespec { tv_sec: at / 1_000_000_000, tv_nsec: at % 1_000_000_000 },
+        };
+        // SAFETY: the descriptor is a timerfd and `value` a valid itimerspec.
+        let status = unsafe {
+            libc::timerfd_settime(
+                self.fd.as_raw_fd(),
+                libc::TFD_TIMER_ABSTIME,
+                &raw const value,
+                std::ptr::null_mut(),
+            )
+        };
+        if status != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        self.armed = Some(deadline);
+        Ok(())
+    }
+
+    fn passed(&mut self, now: Instant) {
+        if self.armed.is_some_and(|armed| armed <= now) {
+            self.armed = None;
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! One thread's share of a trial: a loop over time, network and the clients it serves.
+//!
+//! Schedule, program, driver and network are passed in; time comes from the network, so that the
+//! same loop runs in the simulator. A *slot* is a connection with what is done on it: in a closed
+//! schedule a client's, in an open one whoever's turn it is. Absent from it: threads and files.
+
+mod arrivals;
+mod lifecycle;
+mod lines;
+mod slot;
+mod timers;
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base::{Instant, Nanos};
+use tally::{Recorder, Series, Sink};
+
+use crate::drivers::Protocol;
+use crate::net::{Event, Handler, Io, Link, Net};
+use crate::plan::{self, Plan};
+use crate::schedule::{OpenSchedule, Quota, Share, Think};
+use crate::workload::Program;
+
+use arrivals::Arrivals;
+use slot::{Slot, Task};
+use timers::{Timeouts, Wakes};
+
+/// How often a worker looks up from its work at the least, to see whether it is to stop.
+const GLANCE_NS: i64 = 100_000_000;
+
+/// What a worker is given.
+pub struct Job<'a, P> {
+    /// The Plan.
+    pub plan: &'a Plan,
+    /// Its workload, compiled.
+    pub program: &'a Program,
+    /// The driver, this worker's own.
+    pub protocol: P,
+    /// Where it counts.
+    pub recorder: Recorder,
+    /// The series of the operation `connect`.
+    pub connect: Series,
+    /// How many targets there are.
+    pub targets: usize,
+    /// Which of the agent's workers it is, from 0.
+    pub worker: u32,
+    /// Tells whether the trial is to be broken off.
+    pub stop: Stop<'a>,
+}
+
+/// What breaks a trial off.
+#[derive(Clone, Copy)]
+pub struct Stop<'a> {
+    /// Whoever started it wants it to end.
+    pub asked: &'a AtomicBool,
+    /// Another worker failed.
+    pub failed: &'a AtomicBool,
+    /// Where the Measurement is written.
+    pub sink: &'a Sink,
+}
+
+impl Stop<'_> {
+    /// Whether the trial is to be broken off.
+    pub fn asked(self) -> bool {
+        self.asked.load(Ordering::Relaxed)
+            || self.failed.load(Ordering::Relaxed)
+            || self.sink.failed()
+    }
+}
+
+/// How a worker ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// When the last transaction of the measured part was done.
+    pub last_done: Option<Instant>,
+    /// Whether it was broken off.
+    pub interrupted: bool,
+}
+
+/// A worker at work.
+pub struct Worker<'a, P: Protocol> {
+    program: &'a Program,
+    protocol: P,
+    recorder: Recorder,
+    connect: Series,
+    stop: Stop<'a>,
+    slots: Vec<Slot<P::Conn>>,
+    pace: Pace,
+    timeouts: Timeouts,
+    wakes: Wakes,
+    timeout: Nanos,
+    /// Whether each transaction has a connection of its own.
+    fresh: bool,
+    /// When transactions start at the earliest.
+    start: Instant,
+    /// When the measured part ends, if that is by time.
+    end: Option<Instant>,
+    /// Transactions that were begun and have not ended.
+    under_way: u32,
+    last_done: Option<Instant>,
+    /// The request being written.
+    out: Vec<u8>,
+}
+
+/// When transactions start.
+enum Pace {
+    Closed {
+        think: Think,
+        /// Clients that may still start one.
+        active: u32,
+    },
+    Open {
+        arrivals: Box<Arrivals>,
+        /// Slots that may be free, the one that has been so for longest first.
+        free: std::collections::VecDeque<u32>,
+        /// The client number by which all of this worker's values are drawn.
+        stream: u32,
+    },
+}
+
+/// How many connections a worker has.
+pub fn share(plan: &Plan, worker: u32) -> Share {
+    let total = match plan.schedule {
+        plan::Schedule::Closed { clients, .. } => clients,
+        plan::Schedule::Open { connections, .. } => connections,
+    };
+    Share::new(total, plan.part, worker, plan.workers)
+}
+
+impl<'a, P: Protocol> Worker<'a, P> {
+    /// A worker that has not begun yet.
+    pub fn new(job: Job<'a, P>) -> Worker<'a, P> {
+        let Job { plan, program, protocol, recorder, connect, targets, worker, stop } = job;
+        let share = share(plan, worker);
+        let (stream, streams) = share.stream();
+        let open = OpenSchedule::new(plan, worker, plan.workers);
+        let is_open = matches!(plan.schedule, plan::Schedule::Open { .. });
+        let slots: Vec<_> = share
+            .clients()
+            .map(|number| {
+                let client = if is_open {
+                    program.client(stream, streams)
+                } else {
+                    program.client(number, share.total())
+                };
+                let conn = protocol.conn(number as usize % targets);
+                let quota = Quota::new(plan.stop, number, share.total());
+                Slot::new(conn, number as usize % targets, client, quota)
+            })
+            .collect();
+        let start = Instant(-(plan.warmup_ns as i64));
+        let count = slots.len();
+        let pace = match open {
+            Some(schedule) => Pace::Open {
+                arrivals: Box::new(Arrivals::new(schedule, start)),
+                free: std::collections::VecDeque::with_capacity(count),
+                stream,
+            },
+            None => Pace::Closed { think: Think::new(plan), active: count as u32 },
+        };
+        Worker {
+            program,
+            protocol,
+            recorder,
+            connect,
+            stop,
+            slots,
+            pace,
+            timeouts: Timeouts::new(count),
+            wakes: Wakes::new(count),
+            timeout: Nanos(plan.timeout_ns),
+            fresh: plan.connection == plan::Connection::New,
+            start,
+            end: match plan.stop {
+                plan::Stop::DurationNs(length) => Some(Instant(0) + Nanos(length)),
+                plan::Stop::Transactions(_) | plan::Stop::PerClient(_) => None,
+            },
+            under_way: 0,
+            last_done: None,
+            out: Vec::with_capacity(16 * 1024),
+        }
+    }
+
+    /// Works until the trial is over.
+    pub fn run<N: Net>(mut self, net: &mut N) -> io::Result<Ended> {
+        self.prepare(net.io());
+        let mut woke = net.io().now();
+        loop {
+            let now = net.io().now();
+            self.recorder.tick(now);
+            let now = if self.advance(net.io(), now) { net.io().now() } else { now };
+            let interrupted = self.stop.asked();
+            if interrupted || self.is_over(now) {
+                self.recorder.worked(now, now.since(woke));
+                self.recorder.finish(now);
+                return Ok(Ended { last_done: self.last_done, interrupted });
+            }
+            self.recorder.worked(now, now.since(woke));
+            woke = net.wait(now, self.deadline(now))?;
+            net.deliver(&mut self);
+        }
+    }
+
+    /// Connects, and sets the clients to start when the warm-up does.
+    fn prepare<I: Io>(&mut self, io: &mut I) {
+        let now = io.now();
+        for index in 0..self.slots.len() as u32 {
+            if !self.fresh {
+                self.connect(io, index, now);
+            }
+            if let Pace::Closed { .. } = self.pace {
+                self.rest(index, self.start);
+            } else {
+                self.offer(index, now);
+            }
+        }
+    }
+
+    /// Does what is due; says whether there was anything.
+    fn advance<I: Io>(&mut self, io: &mut I, now: Instant) -> bool {
+        let mut did = false;
+        while let Some((index, since)) = self.timeouts.oldest()
+            && since + self.timeout <= now
+        {
+            did = true;
+            self.time_out(io, index, now);
+        }
+        while let Some(index) = self.wakes.pop(now) {
+            did = true;
+            // The time is read for each, since the one before took its while.
+            let now = io.now();
+            self.woken(io, index, now);
+        }
+        did | self.notice(io, now)
+    }
+
+    /// Notices what came due in an open schedule, and starts what it can.
+    fn notice<I: Io>(&mut self, io: &mut I, now: Instant) -> bool {
+        let Pace::Open { arrivals, stream, .. } = &mut self.pace else { return false };
+        let mut came = false;
+        while let Some((n, intended)) = arrivals.notice(now) {
+            came = true;
+            self.recorder.due(self.program.series(*stream, n), intended);
+        }
+        if came {
+            self.assign(io);
+        }
+        came
+    }
+
+    /// When there will be something to do, if nothing arrives before.
+    fn deadline(&self, now: Instant) -> Instant {
+        let mut deadline = Instant((now.0.div_euclid(GLANCE_NS) + 1) * GLANCE_NS);
+        let mut until = |at: Option<Instant>| {
+            if let Some(at) = at {
+                deadline = deadline.min(at);
+            }
+        };
+        until(self.timeouts.oldest().map(|(_, since)| since + self.timeout));
+        until(self.wakes.next());
+        until(self.end.filter(|&end| end > now));
+        if let Pace::Open { arrivals, .. } = &self.pace {
+            until(arrivals.next());
+        }
+        deadline
+    }
+
+    /// Whether all that is to be done is done; what is still open after the time-out is left so.
+    fn is_over(&self, now: Instant) -> bool {
+        if self.end.is_some_and(|end| now < end) {
+            return false;
+        }
+        let (none_to_come, last) = match &self.pace {
+            Pace::Closed { active, .. } => (*active == 0, self.end),
+            Pace::Open { arrivals, .. } => {
+                let exhausted = arrivals.exhausted();
+                (exhausted.is_some() && arrivals.is_idle(), self.end.or(exhausted))
+            }
+        };
+        (none_to_come && self.under_way == 0) || last.is_some_and(|last| now >= last + self.timeout)
+    }
+}
+
+impl<I: Io, P: Protocol> Handler<I> for Worker<'_, P> {
+    fn on(&mut self, io: &mut I, event: Event<'_>) {
+        let now = io.now();
+        match event {
+            Event::Connected(link) => self.connected(io, link, now),
+            Event::Data(link, bytes) => self.received(io, link, bytes, now),
+            Event::Lost(link, fault) => self.lost(io, link, fault, now),
+        }
+    }
+}
+
+impl<P: Protocol> Worker<'_, P> {
+    fn slot(&mut self, index: Link) -> &mut Slot<P::Conn> {
+        &mut self.slots[index as usize]
+    }
+
+    /// Lets a client's next transaction be due at `at`.
+    fn rest(&mut self, index: u32, at: Instant) {
+        let slot = &mut self.slots[index as usize];
+        if slot.quota.allows(slot.started, at) {
+            slot.task = Task::Resting { until: at };
+            self.wakes.add(at, index);
+        } else {
+            self.retire(index);
+        }
+    }
+
+    fn retire(&mut self, index: u32) {
+        self.slots[index as usize].task = Task::Finished;
+        if let Pace::Closed { active, .. } = &mut self.pace {
+            *active -= 1;
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Plans to vary, servers to run them against, and figures to look at.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+
+use engine::{Control, Finished, run};
+use serde_json::{Value, json};
+use tally::{Counter, Field, Kind, Measurement, SharedBytes};
+
+pub const SECOND: u64 = 1_000_000_000;
+pub const MILLISECOND: u64 = 1_000_000;
+
+/// A Plan that GETs `/` as transaction `page`, with these keys added or replaced.
+pub fn plan(target: &str, keys: Value) -> Value {
+    let mut plan = json!({
+        "version": 1,
+        "seeds": {"keys": 1, "values": 2, "arrivals": 3, "faults": 4},
+        "driver": {"kind": "http", "targets": [format!("http://{target}")]},
+        "workload": {"transactions": [{"name": "page", "operations": [
+            {"name": "get", "request": {"http": {"method": "GET", "path": "/"}}},
+        ]}]},
+    });
+    merge(&mut plan, keys);
+    plan
+}
+
+/// A Plan for the simulator.
+pub fn simulated(sim: &Value, keys: Value) -> Value {
+    let mut plan = plan("sim", json!({"net": "sim", "sim": sim}));
+    merge(&mut plan, keys);
+    plan
+}
+
+fn merge(plan: &mut Value, keys: Value) {
+    if let Value::Object(keys) = keys {
+        for (key, value) in keys {
+            plan[key] = value;
+        }
+    }
+}
+
+/// Runs a Plan to its end and reads what it left.
+pub fn measure(plan: &Value) -> Measured {
+    let stop = AtomicBool::new(false);
+    let out = SharedBytes::default();
+    let control = Control { stop: &stop, progress: None, allow_debug: true };
+    let finished = run(&plan.to_string(), Box::new(out.clone()), control).unwrap();
+    assert_eq!(finished, Finished::Complete);
+    let bytes = out.bytes();
+    Measured { measurement: Measurement::read(&bytes).unwrap(), bytes }
+}
+
+/// A Measurement and short ways to its figures, all of the measured part.
+pub struct Measured {
+    pub measurement: Measurement,
+    pub bytes: Vec<u8>,
+}
+
+impl Measured {
+    pub fn count(&self, kind: Kind, name: &str, counter: Counter) -> u64 {
+        self.measurement.totals(kind, Some(name), 0..i64::MAX)[counter]
+    }
+
+    /// Ok, failed, timed out and unknown ones of the transaction `page`.
+    pub fn outcomes(&self) -> [u64; 4] {
+        let counters = [Counter::Ok, Counter::Failed, Counter::TimedOut, Counter::Unknown];
+        counters.map(|counter| self.count(Kind::Transaction, "page", counter))
+    }
+
+    /// What has come due and not ended.
+    pub fn open(&self) -> u64 {
+        let due = self.count(Kind::Transaction, "page", Counter::Due);
+        due - self.outcomes().iter().sum::<u64>()
+    }
+
+    pub fn quantile_ns(&self, field: Field, quantile: f64) -> u64 {
+        self.histogram(field).value_at_quantile(quantile)
+    }
+
+    pub fn mean_ns(&self, field: Field) -> f64 {
+        self.histogram(field).mean()
+    }
+
+    pub fn histogram(&self, field: Field) -> hdrhistogram::Histogram<u64> {
+        let range = 0..i64::MAX;
+        self.measurement.histogram(Kind::Transaction, Some("page"), field, range).unwrap()
+    }
+
+    /// The notes of the events of this name.
+    pub fn notes(&self, name: &str) -> Vec<Value> {
+        let events = &self.measurement.parts()[0].events;
+        let named = events.iter().filter(|event| event.name == name);
+        named.map(|event| serde_json::from_str(&event.note).unwrap()).collect()
+    }
+
+    /// The messages of its errors.
+    pub fn messages(&self) -> Vec<String> {
+        let notes = self.notes("error");
+        notes.iter().map(|note| note["message"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+/// A null server in a process of its own, which ends with this value.
+pub struct NullServer {
+    pub child: Child,
+    pub address: String,
+}
+
+impl NullServer {
+    pub fn start(arguments: &[&str]) -> NullServer {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_nullserver"))
+            .arg("http")
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let told: Value = serde_json::from_str(&line).unwrap();
+        let address = told["listening"].as_str().unwrap().to_owned();
+        let _is_an_address: SocketAddr = address.parse().unwrap();
+        NullServer { child, address }
+    }
+}
+
+impl Drop for NullServer {
+    fn drop(&mut self) {
+        // It ends when its standard input closes, even if it is stopped at the moment of the kill.
+        drop(self.child.stdin.take());
+        let _already_gone = self.child.kill();
+        let _status = self.child.wait();
+    }
+}

@@ -1,0 +1,5 @@
+//! Whole trials: against the simulator, whose figures are known, and against real sockets.
+
+mod laboratory;
+mod real;
+mod simulated;

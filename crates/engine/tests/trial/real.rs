@@ -1,0 +1,110 @@
+//! Trials over real sockets against the null server.
+
+use serde_json::json;
+use tally::{Counter, Field, Kind};
+
+use crate::laboratory::{MILLISECOND, NullServer, SECOND, measure, plan};
+
+#[test]
+fn a_closed_load_counts_each_transaction_once() {
+    let server = NullServer::start(&["--body", "hello"]);
+    let measured = measure(&plan(
+        &server.address,
+        json!({
+            "schedule": {"closed": {"clients": 4}},
+            "stop": {"transactions": 1000},
+            "warmup_ns": 20 * MILLISECOND,
+            "workers": 2,
+        }),
+    ));
+    assert_eq!(measured.outcomes(), [1000, 0, 0, 0]);
+    assert_eq!(measured.open(), 0);
+    assert_eq!(measured.count(Kind::Operation, "get", Counter::Ok), 1000);
+    let all = measured.measurement.totals(Kind::Transaction, Some("page"), i64::MIN..i64::MAX);
+    // "HTTP/1.1 200 OK", the length, the empty line and the body.
+    assert_eq!(all[Counter::BytesIn], all[Counter::Completed] * 43);
+    assert!(measured.messages().is_empty());
+    let end = &measured.notes("end")[0];
+    assert_eq!(end["reason"], "complete");
+    assert!(end["elapsed_ns"].as_u64().unwrap() < 5 * SECOND);
+    let warmup = measured.measurement.totals(Kind::Transaction, Some("page"), i64::MIN..0);
+    assert!(warmup[Counter::Ok] > 0, "the warm-up left nothing");
+    let connected = measured.measurement.totals(Kind::Operation, Some("connect"), i64::MIN..0);
+    assert_eq!(connected[Counter::Ok], 4, "each client has one connection");
+}
+
+#[test]
+fn an_open_load_starts_what_is_due_and_no_more() {
+    let server = NullServer::start(&[]);
+    let rate = |rate| json!([{"from_per_second": rate, "to_per_second": rate, "length_ns": 1}]);
+    let measured = measure(&plan(
+        &server.address,
+        json!({
+            "schedule": {"open": {"connections": 8, "shape": rate(1000), "arrivals": "constant"}},
+            "stop": {"duration_ns": SECOND},
+        }),
+    ));
+    assert_eq!(measured.outcomes(), [1000, 0, 0, 0]);
+    assert_eq!(measured.count(Kind::Transaction, "page", Counter::Due), 1000);
+    let response = measured.quantile_ns(Field::Response, 0.5);
+    let service = measured.quantile_ns(Field::Service, 0.5);
+    assert!(response >= service, "response {response} ns is shorter than service {service} ns");
+}
+
+#[test]
+fn answers_are_checked() {
+    let server = NullServer::start(&["--body", "hello world", "--header", "X-Kind: greeting"]);
+    let check = |expect| {
+        let request = json!({"http": {"method": "GET", "path": "/"}});
+        let operation = json!({"name": "get", "request": request, "expect": expect});
+        let keys = json!({
+            "workload": {"transactions": [{"name": "page", "operations": [operation]}]},
+            "schedule": {"closed": {"clients": 1}},
+            "stop": {"transactions": 3},
+        });
+        measure(&plan(&server.address, keys)).outcomes()
+    };
+    for right in [
+        json!({"status": [200, 204]}),
+        json!({"body": "hello world"}),
+        json!({"contains": "lo wo"}),
+        json!({"headers": [["x-kind", "greeting"]]}),
+    ] {
+        assert_eq!(check(right.clone()), [3, 0, 0, 0], "{right}");
+    }
+    for wrong in [
+        json!({"status": [201]}),
+        json!({"body": "hello"}),
+        json!({"body": "hello world!"}),
+        json!({"contains": "bye"}),
+        json!({"headers": [["x-kind", "farewell"]]}),
+        json!({"headers": [["x-other", "greeting"]]}),
+    ] {
+        assert_eq!(check(wrong.clone()), [0, 3, 0, 0], "{wrong}");
+    }
+}
+
+#[test]
+fn a_connection_for_each_transaction_is_an_operation_of_its_own() {
+    let server = NullServer::start(&[]);
+    for schedule in [
+        json!({"closed": {"clients": 2}}),
+        json!({"open": {"connections": 2, "shape": [
+            {"from_per_second": 500, "to_per_second": 500, "length_ns": 1}]}}),
+    ] {
+        let measured = measure(&plan(
+            &server.address,
+            json!({"schedule": schedule, "stop": {"transactions": 50}, "connection": "new"}),
+        ));
+        assert_eq!(measured.outcomes(), [50, 0, 0, 0]);
+        assert_eq!(measured.count(Kind::Operation, "connect", Counter::Ok), 50);
+        // Connecting is part of the transaction, so it is in its service time.
+        let connect = measured.measurement.histogram(
+            Kind::Operation,
+            Some("connect"),
+            Field::Service,
+            0..i64::MAX,
+        );
+        assert!(measured.mean_ns(Field::Service) > connect.unwrap().mean());
+    }
+}
