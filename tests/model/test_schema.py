@@ -29,6 +29,11 @@ def test_it_takes_the_studies(path: Path) -> None:
     valid(path.read_text())
 
 
+def test_every_section_says_what_it_is() -> None:
+    properties = json_schema()["properties"]
+    assert all("description" in section for section in properties.values())
+
+
 def test_it_takes_the_example() -> None:
     valid(EXAMPLE)
 
