@@ -224,11 +224,12 @@ def swap(evidence: Evidence) -> Check:
     counters = ("swap_in_pages", "swap_out_pages")
     parts = [evidence.resources.increase("host", counter) for counter in counters]
     known = [part for part in parts if part is not None]
+    row = Check(name="swap", verdict="unknown", limit=limit, unit="pages")
     if not known:
-        return Check(name="swap", verdict="unknown", limit=limit, why="swapping was not sampled")
+        return row.model_copy(update={"why": "swapping was not sampled"})
     verdict = _within(sum(known) <= limit)
     why = "" if verdict == "valid" else "the machine swapped pages"
-    return Check(name="swap", verdict=verdict, figure=sum(known), limit=limit, why=why)
+    return row.model_copy(update={"verdict": verdict, "figure": sum(known), "why": why})
 
 
 def clock(evidence: Evidence) -> Check:
@@ -256,10 +257,11 @@ def cores(evidence: Evidence) -> Check:
     both = agent & system
     if both:
         why = f"agent and system were both on core {', '.join(map(str, sorted(both)))}"
-        return Check(name="cores", verdict="invalid", figure=float(len(both)), limit=0.0, why=why)
+        row = Check(name="cores", verdict="invalid", limit=0.0, unit="cores", why=why)
+        return row.model_copy(update={"figure": float(len(both))})
     if not system:
         return Check(name="cores", verdict="valid", why="shared: the system is not pinned")
-    return Check(name="cores", verdict="valid", figure=0.0, limit=0.0)
+    return Check(name="cores", verdict="valid", figure=0.0, limit=0.0, unit="cores")
 
 
 def steady(_: Evidence) -> Check:
