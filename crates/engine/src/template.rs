@@ -100,7 +100,7 @@ impl Template {
             Part::Literal(literal) => literal.len(),
             Part::ValueId(id) => value(*id),
         };
-        self.parts.iter().map(length).sum()
+        self.parts.iter().map(length).fold(0, usize::saturating_add)
     }
 
     /// Appends the text with the values as they are now.

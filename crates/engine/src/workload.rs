@@ -13,6 +13,9 @@ use crate::plan::{self, Seeds};
 use crate::template::{Piece, Template, Values, pieces};
 use crate::values::{Current, Drawn, Generator, Names, Turn, ValueId};
 
+/// The longest text of a value; every client has room for each of its values.
+const LONGEST_TEXT: usize = 64 << 20;
+
 /// The index of an operation among the program's.
 pub type OperationIndex = usize;
 
@@ -62,6 +65,8 @@ pub struct OperationInfo {
 pub struct Program {
     names: Names,
     generators: Vec<Generator>,
+    /// By value: the greatest length it is written with.
+    longest: Vec<usize>,
     transactions: Vec<TransactionInfo>,
     operations: Vec<OperationInfo>,
     mix: Weights,
@@ -126,10 +131,12 @@ impl Program {
             .map(|(name, value)| Generator::compile(name, value, seeds, &names));
         let generators = compiled.collect::<Result<Vec<_>, _>>()?;
         let order = order(&names, &generators)?;
+        let longest = longest(&names, &generators, &order)?;
         let weights: Vec<f64> = workload.transactions.iter().map(|t| t.weight).collect();
         let mut program = Program {
             names,
             generators,
+            longest,
             transactions: Vec::new(),
             operations: Vec::new(),
             mix: Weights::new(&weights),
@@ -286,7 +293,7 @@ impl Program {
 
     /// The greatest length a value is written with.
     pub fn longest(&self, id: ValueId) -> usize {
-        self.generators[id].longest(&|id| self.longest(id))
+        self.longest[id]
     }
 
     /// What the keyed value of `id` is for `key`; replaces what `out` holds.
@@ -431,6 +438,23 @@ fn order(names: &Names, generators: &[Generator]) -> Result<Vec<ValueId>, PlanEr
         order.push(id);
     }
     Ok(order)
+}
+
+/// The greatest length of each value's text; one that no client has room for is refused.
+fn longest(
+    names: &Names,
+    generators: &[Generator],
+    order: &[ValueId],
+) -> Result<Vec<usize>, PlanError> {
+    let mut longest = vec![0; generators.len()];
+    for &id in order {
+        longest[id] = generators[id].longest(&|need| longest[need]);
+        if longest[id] > LONGEST_TEXT {
+            let why = format!("up to {} characters; at most {LONGEST_TEXT}", longest[id]);
+            return Err(PlanError::new(format!("workload.values.{}", names.name(id)), "", why));
+        }
+    }
+    Ok(longest)
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use serde_json::Value as Json;
 use tally::Layout;
 
 use super::{
-    Driver, Expect, Length, Net, Operation, Plan, Range, Request, Schedule, Stop, VERSION, Value,
-    Workload,
+    Connection, Driver, Expect, Length, Net, Operation, Plan, Range, Request, Schedule, Stop,
+    VERSION, Value, Workload,
 };
 use crate::error::PlanError;
 use crate::workload::Program;
@@ -115,6 +115,8 @@ impl Plan {
             }
             Driver::Sqlite { path, .. } => {
                 need(!path.is_empty(), "driver.path", "the database file is needed")?;
+                let kept = self.connection == Connection::Kept;
+                need(kept, "connection", "`sqlite` keeps its connections")?;
                 need(self.net != Net::Sim, "net", "`sqlite` has no network to simulate")?;
                 need(self.sim.is_none(), "sim", "`sqlite` has no network to simulate")?;
             }
@@ -242,10 +244,8 @@ impl Value {
             Value::List { low, high, length, distinct } => {
                 Range { low: *low, high: *high }.check("list")?;
                 length.check("list.length")?;
-                let most = match length {
-                    Length::Exactly(length) => i64::from(*length),
-                    Length::Between(range) => range.high,
-                };
+                let most = length.most();
+                short(most, "list.length")?;
                 need(
                     !distinct || i128::from(most) <= i128::from(*high) - i128::from(*low) + 1,
                     "list.length",
@@ -254,6 +254,7 @@ impl Value {
             }
             Value::Batch { start, length, last } => {
                 need(*length > 0, "batch.length", "a list has at least one element")?;
+                short(i64::from(*length), "batch.length")?;
                 need(start <= last, "batch.last", format!("the first number is {start}"))
             }
         }
@@ -267,6 +268,13 @@ impl Range {
 }
 
 impl Length {
+    fn most(self) -> i64 {
+        match self {
+            Length::Exactly(length) => i64::from(length),
+            Length::Between(range) => range.high,
+        }
+    }
+
     fn check(self, field: &str) -> Result<(), Wrong> {
         let Length::Between(range) = self else { return Ok(()) };
         range.check(field)?;
@@ -274,6 +282,12 @@ impl Length {
         let sound = u32::try_from(range.high).is_ok();
         need(sound, format!("{field}.high"), format!("a length is at most {}", u32::MAX))
     }
+}
+
+/// A list for which every client has room.
+fn short(length: i64, field: &str) -> Result<(), Wrong> {
+    const MOST_ELEMENTS: i64 = 1_000_000;
+    need(length <= MOST_ELEMENTS, field, format!("a list has at most {MOST_ELEMENTS} elements"))
 }
 
 /// A range whose elements a law counts in double precision.

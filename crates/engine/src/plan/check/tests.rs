@@ -137,6 +137,8 @@ fn mistakes_about_values_are_told() {
     let list = json!({"list": {"low": 1, "high": 3, "length": 4, "distinct": true}});
     let flat = json!({"exponential": {"low": 1, "high": 3, "share": 0.5}});
     let keyed = json!({"text": {"length": 3, "key": "di"}});
+    let endless = json!({"text": {"length": 4_000_000_000_u32}});
+    let many = json!({"batch": {"start": 1, "length": 2_000_000, "last": 9}});
     assert_told(vec![
         (
             id,
@@ -145,6 +147,8 @@ fn mistakes_about_values_are_told() {
             "`low` is 3",
         ),
         (id, Some(list), &format!("{field}.list.length = 4: "), "fewer distinct elements"),
+        (id, Some(endless), &format!("{field}: up to 4000000000 characters"), "at most"),
+        (id, Some(many), &format!("{field}.batch.length = 2000000: "), "at most 1000000"),
         (id, Some(flat), &format!("{field}.exponential.share = 0.5: "), "within < share"),
         (
             id,
