@@ -87,6 +87,13 @@ pub enum EngineError {
     Bug(String),
 }
 
+impl From<std::io::Error> for EngineError {
+    fn from(error: std::io::Error) -> Self {
+        let remedy = "raise the limits on open files and memory, or use fewer connections";
+        HostError::new(format!("the operating system refuses: {error}"), remedy).into()
+    }
+}
+
 impl EngineError {
     /// The agent's exit code.
     pub fn exit_code(&self) -> u8 {

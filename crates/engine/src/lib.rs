@@ -2,6 +2,8 @@
 //!
 //! Absent from it: statistics, and what a figure is good for; the judge knows that.
 
+mod calls;
+mod crew;
 pub mod drivers;
 pub mod error;
 pub mod net;

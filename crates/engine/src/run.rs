@@ -1,24 +1,24 @@
 //! A whole trial: Plan in, Measurement out.
 //!
-//! It settles where time starts, gives each worker its thread, its core and its share, and writes
-//! what the trial as a whole has to say. Absent from it: what happens within a worker.
+//! It puts driver, network and clock together as the Plan wants them, and writes what the trial as a
+//! whole has to say. Absent from it: what happens within a worker.
 
 use std::io::Write;
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
-use base::clock::{Clock, monotonic_ns, thread_cpu_ns, wall_ns};
+use base::clock::{Clock, thread_cpu_ns, wall_ns};
 use base::{Instant, Nanos};
 use serde_json::{Value, json};
 use tally::{Kind, Layout, Options, Progress, Recorder, Series, Sink, TallyError};
 
+use crate::calls::{self, Calls};
+use crate::crew::{self, Crew};
 use crate::drivers::http::{self, Http};
+use crate::drivers::sqlite::Sqlite;
 use crate::error::{EngineError, HostError, PlanError};
 use crate::net::epoll::{Epoll, Waiting};
 use crate::net::sim::World;
-use crate::plan::{Connection, Driver, Net, Plan, Schedule, Sim, SimService, Stop as End, Wait};
+use crate::plan::{self, Connection, Net, Plan, Schedule, Sim, SimService, Stop as End, Wait};
 use crate::process;
 use crate::responder::Answer;
 use crate::worker::{self, Ended, Job, Stop, Worker};
@@ -57,62 +57,88 @@ pub fn run(
     }
     let mut layout = Layout::new();
     let program = Program::compile(&plan.workload, &plan.seeds, &mut layout)?;
-    let (http, hosts) = compile_http(&plan, &program)?;
+    let driver = Driver::compile(&plan, &program)?;
     let connect = layout.add(Kind::Operation, "connect");
-    let trial = Trial { plan: &plan, program: &program, http, connect, asked: control.stop };
+    let workers = match &driver {
+        Driver::Http(..) => plan.workers,
+        Driver::Sqlite(_) => calls::threads(&plan),
+    };
     let options = Options {
         layout,
         plan: text.to_owned(),
         build: build(),
-        workers: plan.workers as usize,
+        workers: workers as usize,
         timeout: Nanos(plan.timeout_ns),
         cpu_clock: (!simulated).then_some(|| Nanos(thread_cpu_ns() as u64)),
         progress: control.progress,
     };
-    if let Some(sim) = &plan.sim {
-        return trial.simulate(sim, options, out);
+    let trial = Trial { plan: &plan, program: &program, connect, asked: control.stop };
+    match (driver, &plan.sim) {
+        (Driver::Http(http, _), Some(sim)) => trial.simulate(sim, &http, options, out),
+        (Driver::Http(http, hosts), None) => trial.connected(&http, &hosts, options, out),
+        (Driver::Sqlite(sqlite), _) => trial.in_process(&sqlite, options, out),
     }
-    trial.measure(&hosts, options, out)
 }
 
 /// Checks a Plan, JSON, as far as that can be done without running it.
-pub fn check(text: &str) -> Result<(), PlanError> {
+pub fn check(text: &str) -> Result<(), EngineError> {
     let plan = Plan::read(text)?;
     if let Some(sim) = &plan.sim {
         check_simulation(&plan, sim)?;
     }
     let program = Program::compile(&plan.workload, &plan.seeds, &mut Layout::new())?;
-    compile_http(&plan, &program).map(|_| ())
+    Driver::compile(&plan, &program).map(drop)
 }
 
-fn compile_http(plan: &Plan, program: &Program) -> Result<(Http, Vec<String>), PlanError> {
-    let Driver::Http { targets } = &plan.driver else {
-        return Err(PlanError::new("driver", "", "not built yet"));
-    };
-    let field = |index| format!("driver.targets[{index}]");
-    let named = targets.iter().enumerate().map(|(index, t)| http::host(t, &field(index)));
-    let hosts = named.collect::<Result<Vec<_>, _>>()?;
-    let http = Http::compile(program, hosts.clone(), plan.connection == Connection::New)?;
-    Ok((http, hosts))
+/// A driver, compiled.
+enum Driver {
+    /// With the `host:port` of each target.
+    Http(Http, Vec<String>),
+    Sqlite(Sqlite),
+}
+
+impl Driver {
+    fn compile(plan: &Plan, program: &Program) -> Result<Driver, EngineError> {
+        let fresh = plan.connection == Connection::New;
+        match &plan.driver {
+            plan::Driver::Http { targets } => {
+                let field = |index| format!("driver.targets[{index}]");
+                let named =
+                    targets.iter().enumerate().map(|(index, t)| http::host(t, &field(index)));
+                let hosts = named.collect::<Result<Vec<_>, _>>()?;
+                Ok(Driver::Http(Http::compile(program, hosts.clone(), fresh)?, hosts))
+            }
+            plan::Driver::Sqlite { .. } if fresh => {
+                let why = "`sqlite` keeps its connections";
+                Err(PlanError::new("connection", "new", why).nearest_to("kept", ["kept"]).into())
+            }
+            plan::Driver::Sqlite { .. } => Ok(Driver::Sqlite(Sqlite::compile(plan, program)?)),
+        }
+    }
 }
 
 struct Trial<'a> {
     plan: &'a Plan,
     program: &'a Program,
-    http: Http,
     connect: Series,
     asked: &'a AtomicBool,
 }
 
 impl Trial<'_> {
-    fn job<'a>(&'a self, recorder: Recorder, worker: u32, stop: Stop<'a>) -> Job<'a, Http> {
+    fn job<'a>(
+        &'a self,
+        http: &Http,
+        recorder: Recorder,
+        worker: u32,
+        stop: Stop<'a>,
+    ) -> Job<'a, Http> {
         Job {
             plan: self.plan,
             program: self.program,
-            protocol: self.http.clone(),
+            protocol: http.clone(),
             recorder,
             connect: self.connect,
-            targets: self.http.targets(),
+            targets: http.targets(),
             worker,
             stop,
         }
@@ -121,54 +147,96 @@ impl Trial<'_> {
     fn simulate(
         &self,
         sim: &Sim,
+        http: &Http,
         options: Options,
         out: Box<dyn Write + Send>,
     ) -> Result<Finished, EngineError> {
         check_simulation(self.plan, sim)?;
         let (sink, mut recorders) = Sink::synchronous(options, out).map_err(unwritten)?;
+        // Nothing that differs from run to run, so that the same Plan leaves the same bytes.
         let note = json!({
             "origin_wall_ns": 0, "origin_monotonic_ns": 0, "net": "sim", "wait": "none",
             "workers": 1, "pid": 0,
         });
+        sink.event(Instant(-(self.plan.warmup_ns as i64)), "start", &note);
         let start = Instant(-(self.plan.warmup_ns as i64) - 4 * sim.latency_ns as i64 - 1_000_000);
-        sink.event(start, "start", &note);
         let answer = Answer::new(200, &[], b"").map_err(|e| EngineError::Bug(e.to_string()))?;
         let links = worker::share(self.plan, 0).len();
         let mut world = World::new(sim, start, links, answer, self.plan.seeds.faults);
         let failed = AtomicBool::new(false);
-        let recorder = recorders.remove(0);
         let stop = Stop { asked: self.asked, failed: &failed, sink: &sink };
-        let ended = Worker::new(self.job(recorder, 0, stop))
+        let job = self.job(http, recorders.remove(0), 0, stop);
+        let ended = Worker::new(job)
             .run(&mut world)
             .map_err(|error| EngineError::Bug(error.to_string()))?;
-        let usage = process::Usage { user_ns: 0, system_ns: 0, max_resident_bytes: 0 };
-        self.close(sink, ended, world.now(), usage)
+        self.close(sink, ended, world.now(), process::Usage::default())
     }
 
-    fn measure(
+    fn connected(
         &self,
+        http: &Http,
         hosts: &[String],
         options: Options,
         out: Box<dyn Write + Send>,
     ) -> Result<Finished, EngineError> {
         let plan = self.plan;
-        process::pin(&plan.cpus)?;
-        let connections: u32 = (0..plan.workers).map(|w| worker::share(plan, w).len()).sum();
+        let share = |worker| worker::share(plan, worker).len();
+        let connections: u32 = (0..plan.workers).map(share).sum();
         process::allow_open_files(u64::from(connections) + 64 + 4 * u64::from(plan.workers))?;
         let resolved = hosts.iter().map(|host| http::resolve(host));
         let addresses = resolved.collect::<Result<Vec<_>, _>>()?;
-        let clock = Clock { origin_monotonic_ns: origin_monotonic_ns(plan, connections)? };
         let waiting = waiting(plan);
+        self.measure("epoll", connections, options, out, |clock, index, recorder, stop| {
+            let mut net = Epoll::new(clock, addresses.clone(), share(index), waiting)?;
+            Worker::new(self.job(http, recorder, index, stop)).run(&mut net).map_err(Into::into)
+        })
+    }
+
+    fn in_process(
+        &self,
+        sqlite: &Sqlite,
+        options: Options,
+        out: Box<dyn Write + Send>,
+    ) -> Result<Finished, EngineError> {
+        let calls = Calls::new(self.plan, self.program, waiting(self.plan));
+        let threads = calls::threads(self.plan);
+        self.measure("none", threads, options, out, |clock, index, recorder, stop| {
+            let link = sqlite.connect()?;
+            Ok(calls.client(index, clock, recorder, stop).run(&mut sqlite.session(&link)))
+        })
+    }
+
+    /// Runs `work` on a thread for each recorder, by the clock of the wall.
+    fn measure(
+        &self,
+        net: &str,
+        connections: u32,
+        options: Options,
+        out: Box<dyn Write + Send>,
+        work: impl Fn(Clock, u32, Recorder, Stop<'_>) -> Result<Ended, EngineError> + Sync,
+    ) -> Result<Finished, EngineError> {
+        let plan = self.plan;
+        process::pin(&plan.cpus)?;
         let (sink, recorders) = Sink::threaded(options, out).map_err(unwritten)?;
+        let clock = crew::clock(plan, connections)?;
         let note = json!({
             "origin_wall_ns": wall_ns() - clock.now().0,
             "origin_monotonic_ns": clock.origin_monotonic_ns,
-            "net": "epoll", "wait": waiting.name(), "workers": plan.workers,
+            "net": net, "wait": waiting(plan).name(), "workers": recorders.len(),
             "pid": std::process::id(),
         });
         sink.event(Instant(-(plan.warmup_ns as i64)), "start", &note);
-        let crew = Crew { trial: self, clock, addresses, waiting, sink: &sink };
-        let (ended, usage) = crew.work(recorders)?;
+        let crew = Crew { plan, clock, asked: self.asked, sink: &sink };
+        let worked =
+            crew.work(recorders, |index, recorder, stop| work(clock, index, recorder, stop));
+        let (ended, usage) = match worked {
+            Ok(worked) => worked,
+            Err(error) => {
+                // The worker's error says more than a Measurement that could not be finished.
+                let _less = sink.close(clock.now(), &json!({"reason": "failed"}));
+                return Err(error);
+            }
+        };
         self.close(sink, ended, clock.now(), usage)
     }
 
@@ -184,8 +252,6 @@ impl Trial<'_> {
             End::DurationNs(length) => now.min(Instant(length as i64)),
             End::Transactions(_) | End::PerClient(_) => ended.last_done.unwrap_or_default(),
         };
-        let finished = if ended.interrupted { Finished::Interrupted } else { Finished::Complete };
-        let broken = sink.failed();
         let note = json!({
             "reason": if ended.interrupted { "interrupted" } else { "complete" },
             "elapsed_ns": elapsed.0.max(0),
@@ -194,117 +260,8 @@ impl Trial<'_> {
             "max_resident_bytes": usage.max_resident_bytes,
         });
         sink.close(now.max(elapsed), &note).map_err(unwritten)?;
-        if broken {
-            return Err(EngineError::Bug("the Measurement failed without a reason".to_owned()));
-        }
-        Ok(finished)
+        Ok(if ended.interrupted { Finished::Interrupted } else { Finished::Complete })
     }
-}
-
-/// The worker threads of a trial.
-struct Crew<'a> {
-    trial: &'a Trial<'a>,
-    clock: Clock,
-    addresses: Vec<SocketAddr>,
-    waiting: Waiting,
-    sink: &'a Sink,
-}
-
-impl Crew<'_> {
-    fn work(&self, recorders: Vec<Recorder>) -> Result<(Ended, process::Usage), EngineError> {
-        let failed = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            let (ending, endings) = mpsc::channel::<()>();
-            let mut threads = Vec::new();
-            for (worker, recorder) in recorders.into_iter().enumerate() {
-                let (ending, failed) = (ending.clone(), &failed);
-                let thread = std::thread::Builder::new().name(format!("worker {worker}"));
-                let spawned = thread.spawn_scoped(scope, move || {
-                    let ended = self.worker(worker as u32, recorder, failed);
-                    if ended.is_err() {
-                        failed.store(true, Ordering::Relaxed);
-                    }
-                    drop(ending);
-                    ended
-                });
-                threads.push(spawned.map_err(|error| {
-                    failed.store(true, Ordering::Relaxed);
-                    HostError::new(format!("cannot start a thread: {error}"), "use fewer workers")
-                })?);
-            }
-            drop(ending);
-            let usage = self.usage(&endings);
-            let mut whole = Ended { last_done: None, interrupted: false };
-            for thread in threads {
-                let ended = thread.join().map_err(|panic| EngineError::Bug(told(&*panic)))??;
-                whole.last_done = whole.last_done.max(ended.last_done);
-                whole.interrupted |= ended.interrupted;
-            }
-            Ok((whole, usage))
-        })
-    }
-
-    fn worker(
-        &self,
-        index: u32,
-        recorder: Recorder,
-        failed: &AtomicBool,
-    ) -> Result<Ended, EngineError> {
-        let plan = self.trial.plan;
-        if !plan.cpus.is_empty() {
-            process::pin(&[plan.cpus[index as usize % plan.cpus.len()]])?;
-        }
-        let links = worker::share(plan, index).len();
-        let refused = |error: std::io::Error| {
-            HostError::new(format!("epoll refuses: {error}"), "raise the limit on open files")
-        };
-        let mut net =
-            Epoll::new(self.clock, self.addresses.clone(), links, self.waiting).map_err(refused)?;
-        let stop = Stop { asked: self.trial.asked, failed, sink: self.sink };
-        let job = self.trial.job(recorder, index, stop);
-        Ok(Worker::new(job).run(&mut net).map_err(refused)?)
-    }
-
-    /// What the process uses during the measured part; returns when that is over.
-    fn usage(&self, endings: &mpsc::Receiver<()>) -> process::Usage {
-        // Nothing is ever sent: the channel closes when the last worker has ended.
-        let wait_until = |at: Instant| {
-            let left = Duration::from_nanos(at.since(self.clock.now()).0);
-            let _ended_or_not = endings.recv_timeout(left);
-        };
-        wait_until(Instant(0));
-        let before = process::usage();
-        match self.trial.plan.stop {
-            End::DurationNs(length) => wait_until(Instant(0) + Nanos(length)),
-            End::Transactions(_) | End::PerClient(_) => {
-                let _ended = endings.recv();
-            }
-        }
-        let after = process::usage();
-        process::Usage {
-            user_ns: after.user_ns - before.user_ns,
-            system_ns: after.system_ns - before.system_ns,
-            max_resident_bytes: after.max_resident_bytes,
-        }
-    }
-}
-
-/// When the measured part begins: late enough for connections to be there when the load starts.
-fn origin_monotonic_ns(plan: &Plan, connections: u32) -> Result<i64, HostError> {
-    let warmup = plan.warmup_ns as i64;
-    let Some(start_at) = plan.start_at else {
-        let lead = 50_000_000 + 100_000 * i64::from(connections);
-        return Ok(monotonic_ns() + lead + warmup);
-    };
-    let left = start_at - wall_ns();
-    if left < 0 {
-        let late = Nanos(left.unsigned_abs()).as_seconds();
-        return Err(HostError::new(
-            format!("start_at was {late:.3} s ago"),
-            "start the agents earlier, and set their clocks by the same source",
-        ));
-    }
-    Ok(monotonic_ns() + left + warmup)
 }
 
 /// How workers wait: polling for the last stretch before a transaction is due makes it punctual,
@@ -343,12 +300,6 @@ fn unwritten(error: TallyError) -> EngineError {
         .into(),
         other => EngineError::Bug(other.to_string()),
     }
-}
-
-fn told(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied();
-    let owned = panic.downcast_ref::<String>().map(String::as_str);
-    text.or(owned).unwrap_or("panic").to_owned()
 }
 
 fn build() -> String {

@@ -16,6 +16,7 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token};
 
 use super::{Event, Fault, Handler, Io, Link, Net};
+use crate::process;
 
 /// How long before a deadline [`Waiting::SleepThenSpin`] stops sleeping: more than a wake-up takes.
 const SPIN: Nanos = Nanos(50_000);
@@ -333,11 +334,10 @@ struct Timer {
 
 impl Timer {
     fn new(clock: Clock) -> io::Result<Timer> {
-        // SAFETY: these calls take no pointers; the slack of one nanosecond is this thread's.
-        let raw = unsafe {
-            libc::prctl(libc::PR_SET_TIMERSLACK, 1);
-            libc::timerfd_create(libc::CLOCK_MONOTONIC, libc::TFD_NONBLOCK | libc::TFD_CLOEXEC)
-        };
+        process::wake_punctually();
+        let flags = libc::TFD_NONBLOCK | libc::TFD_CLOEXEC;
+        // SAFETY: the call takes no pointers.
+        let raw = unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, flags) };
         if raw < 0 {
             return Err(io::Error::last_os_error());
         }

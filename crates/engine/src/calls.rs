@@ -1,0 +1,281 @@
+//! Clients of a system in the agent's own process: a thread each, which calls and waits.
+//!
+//! The sibling of [`crate::worker`] for drivers without a network: the same program, schedule,
+//! outcomes and counting, but time is what the calls take. Absent from it: connections.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use base::clock::Clock;
+use base::{Instant, Nanos};
+use tally::{Outcome, Recorder, Series, Times};
+
+use crate::drivers::sqlite::Session;
+use crate::net::epoll::Waiting;
+use crate::plan::{self, Plan};
+use crate::process;
+use crate::schedule::{OpenSchedule, Quota, Share, Think};
+use crate::worker::{Ended, Stop};
+use crate::workload::{self, OperationIndex, Program, Step};
+
+/// How long a thread sleeps at most before it looks whether it is to stop.
+const GLANCE: Nanos = Nanos(100_000_000);
+/// How long before a deadline sleeping ends where the rest is spent polling the clock.
+const SPIN: Nanos = Nanos(50_000);
+
+/// How many threads a trial needs: one for each of the agent's clients.
+pub fn threads(plan: &Plan) -> u32 {
+    share(plan).len()
+}
+
+fn share(plan: &Plan) -> Share {
+    let total = match plan.schedule {
+        plan::Schedule::Closed { clients, .. } => clients,
+        plan::Schedule::Open { connections, .. } => connections,
+    };
+    Share::new(total, plan.part, 0, 1)
+}
+
+/// What all clients share.
+pub struct Calls<'a> {
+    plan: &'a Plan,
+    program: &'a Program,
+    waiting: Waiting,
+    /// The agent's share of an open schedule, and the ordinal of its next transaction. Whoever is
+    /// free takes the next; the lock is held for nanoseconds.
+    open: Option<Mutex<(OpenSchedule, u64)>>,
+}
+
+impl<'a> Calls<'a> {
+    /// Ready to be handed to threads.
+    pub fn new(plan: &'a Plan, program: &'a Program, waiting: Waiting) -> Calls<'a> {
+        let open = OpenSchedule::new(plan, 0, 1).map(|schedule| Mutex::new((schedule, 0)));
+        Calls { plan, program, waiting, open }
+    }
+
+    /// The agent's client of this index.
+    pub fn client(
+        &'a self,
+        index: u32,
+        clock: Clock,
+        recorder: Recorder,
+        stop: Stop<'a>,
+    ) -> Caller<'a> {
+        process::wake_punctually();
+        let share = share(self.plan);
+        let number = share.clients().nth(index as usize).unwrap_or_default();
+        let client = match &self.open {
+            Some(_) => self.program.client(share.stream().0, share.stream().1),
+            None => self.program.client(number, share.total()),
+        };
+        Caller {
+            shared: self,
+            client,
+            quota: Quota::new(self.plan.stop, number, share.total()),
+            think: Think::new(self.plan),
+            timeout: Nanos(self.plan.timeout_ns),
+            clock,
+            recorder,
+            stop,
+            woke: Instant(i64::MIN),
+            last_done: None,
+        }
+    }
+
+    /// The next transaction of an open schedule: its ordinal and intended time.
+    fn take(&self) -> Option<(u64, Instant)> {
+        let mut open = self.open.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let intended = open.0.next()?;
+        open.1 += 1;
+        Some((open.1 - 1, intended))
+    }
+
+    /// When what has not been taken up is left: the time-out after the measured part.
+    fn tail_end(&self) -> Instant {
+        match self.plan.stop {
+            plan::Stop::DurationNs(length) => {
+                Instant(0) + Nanos(length) + Nanos(self.plan.timeout_ns)
+            }
+            plan::Stop::Transactions(_) | plan::Stop::PerClient(_) => Instant(i64::MAX),
+        }
+    }
+}
+
+/// One client, on its thread.
+pub struct Caller<'a> {
+    shared: &'a Calls<'a>,
+    client: workload::Client,
+    quota: Quota,
+    think: Think,
+    timeout: Nanos,
+    clock: Clock,
+    recorder: Recorder,
+    stop: Stop<'a>,
+    /// When it last woke up.
+    woke: Instant,
+    last_done: Option<Instant>,
+}
+
+impl Caller<'_> {
+    /// Works until the trial is over.
+    pub fn run(mut self, session: &mut Session<'_>) -> Ended {
+        self.woke = self.clock.now();
+        self.recorder.tick(self.woke);
+        let complete = match self.shared.open {
+            Some(_) => self.open(session),
+            None => self.closed(session),
+        } && self.wait_until(self.end());
+        let now = self.clock.now();
+        self.recorder.worked(now, now.since(self.woke));
+        self.recorder.finish(now);
+        Ended { last_done: self.last_done, interrupted: !complete }
+    }
+
+    /// When the measured part ends, where that is by time.
+    fn end(&self) -> Instant {
+        match self.shared.plan.stop {
+            plan::Stop::DurationNs(length) => Instant(0) + Nanos(length),
+            plan::Stop::Transactions(_) | plan::Stop::PerClient(_) => Instant(i64::MIN),
+        }
+    }
+
+    fn closed(&mut self, session: &mut Session<'_>) -> bool {
+        let mut due = Instant(-(self.shared.plan.warmup_ns as i64));
+        let mut started = 0;
+        let mut n = 0;
+        while self.quota.allows(started, due) {
+            if !self.wait_until(due) {
+                return false;
+            }
+            started += u64::from(due >= Instant(0));
+            let ready = self.clock.now();
+            let done = self.transaction(session, n, due, ready);
+            due = done + self.think.sample(self.client.number(), n);
+            n += 1;
+        }
+        true
+    }
+
+    fn open(&mut self, session: &mut Session<'_>) -> bool {
+        while let Some((n, intended)) = self.shared.take() {
+            let taken = self.clock.now();
+            if taken >= self.shared.tail_end() {
+                // Due and not taken up: nothing but that is counted.
+                let series = self.shared.program.series(self.client.number(), n);
+                self.recorder.due(series, intended);
+                continue;
+            }
+            if !self.wait_until(intended) {
+                return false;
+            }
+            // Whoever finds a transaction that is overdue was busy when it came due, as was every
+            // other thread: that is waiting for a client, and no lag of this thread's.
+            let ready = if taken > intended { intended } else { self.clock.now() };
+            self.transaction(session, n, intended, ready);
+        }
+        true
+    }
+
+    /// Runs one transaction; says when it was done.
+    fn transaction(
+        &mut self,
+        session: &mut Session<'_>,
+        n: u64,
+        intended: Instant,
+        ready: Instant,
+    ) -> Instant {
+        let series = self.shared.program.begin(&mut self.client, n).series;
+        self.recorder.due(series, intended);
+        let sent = self.clock.now();
+        self.recorder.in_flight(sent, 1);
+        let mut reply = None;
+        let (outcome, done) = loop {
+            match self.shared.program.step(&mut self.client, reply) {
+                Step::Send(operation) => {
+                    reply = Some(self.call(session, operation, intended, ready));
+                }
+                Step::Wait(length) => {
+                    let now = self.clock.now();
+                    self.wait_until(now + length);
+                    reply = None;
+                }
+                Step::End(outcome) => break (outcome, self.clock.now()),
+            }
+        };
+        self.recorder.in_flight(done, -1);
+        self.recorder.ended(series, &Times { intended, ready, sent, done }, outcome);
+        if intended >= Instant(0) {
+            self.last_done = Some(done);
+        }
+        self.glance(done);
+        done
+    }
+
+    fn call(
+        &mut self,
+        session: &mut Session<'_>,
+        operation: OperationIndex,
+        intended: Instant,
+        ready: Instant,
+    ) -> Outcome {
+        let series: Series = self.shared.program.operations()[operation].series;
+        self.recorder.due(series, intended);
+        let sent = self.clock.now();
+        let answer = session.answer(operation, self.shared.program, &self.client);
+        let done = self.clock.now();
+        let late = answer.outcome == Outcome::Ok && done.since(sent) > self.timeout;
+        let (outcome, why) = if late {
+            (Outcome::TimedOut, "no answer within the time-out")
+        } else {
+            (answer.outcome, answer.why)
+        };
+        if outcome != Outcome::Ok {
+            self.recorder.error(series, outcome, why);
+        }
+        self.recorder.ended(series, &Times { intended, ready, sent, done }, outcome);
+        outcome
+    }
+
+    /// Counts the time worked, and hands over what was counted at a second's edge.
+    fn glance(&mut self, now: Instant) {
+        if now.since(self.woke) >= GLANCE {
+            self.recorder.worked(now, now.since(self.woke));
+            self.woke = now;
+        }
+        self.recorder.tick(now);
+    }
+
+    /// Waits; says whether the trial goes on.
+    fn wait_until(&mut self, at: Instant) -> bool {
+        let mut now = self.clock.now();
+        if self.stop.asked() {
+            return false;
+        }
+        if now >= at {
+            return true;
+        }
+        self.recorder.worked(now, now.since(self.woke));
+        while now < at {
+            let left = at.since(now);
+            let spins = match self.shared.waiting {
+                Waiting::Sleep => false,
+                Waiting::SleepThenSpin => left <= SPIN,
+                Waiting::Spin => true,
+            };
+            if spins {
+                std::hint::spin_loop();
+            } else {
+                let early = if self.shared.waiting == Waiting::Sleep { Nanos(0) } else { SPIN };
+                let length = Nanos(left.0 - early.0).min(GLANCE);
+                std::thread::sleep(Duration::from_nanos(length.0));
+            }
+            now = self.clock.now();
+            self.recorder.tick(now);
+            if self.stop.asked() {
+                return false;
+            }
+        }
+        self.woke = now;
+        true
+    }
+}
