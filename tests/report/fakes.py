@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import fmean, stdev
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from benchlab.model.evidence import (
     CaseResult,
@@ -27,6 +27,7 @@ from benchlab.model.records import RunRecord
 from benchlab.report.material import Ceiling, Clock, Curve, Line, Material
 
 T = TypeVar("T")
+Kind = Literal["response", "service"]
 QUANTILES = [1 - 10 ** (-step / 8) for step in range(1, 37)]
 
 
@@ -64,13 +65,13 @@ def checks(shared: bool = False) -> tuple[Check, ...]:
     )  # fmt: skip
 
 
-def curve(case: str, kind: str, median_s: float, tail: float, resolved: float) -> Curve:
+def curve(case: str, kind: Kind, median_s: float, tail: float, resolved: float) -> Curve:
     """A log-normal body with a heavier tail."""
     points = []
     for q in QUANTILES:
         z = math.sqrt(2) * _inverse_erf(2 * q - 1)
         points.append((q, median_s * math.exp(0.28 * z + tail * max(0.0, z - 1.8) ** 2)))
-    return Curve(case=case, kind=kind, points=tuple(points), resolved=resolved)  # type: ignore[arg-type]
+    return Curve(case=case, kind=kind, points=tuple(points), resolved=resolved)
 
 
 def _inverse_erf(x: float) -> float:
@@ -175,7 +176,7 @@ def compared(
         detectable=0.021,
         sessions=len(pairs),
         verdict=verdict,
-        pairs=tuple(Pair(session=k + 1, effect=v - 1) for k, v in enumerate(pairs)),
+        pairs=tuple(Pair(session=k, effect=v - 1) for k, v in enumerate(pairs)),
     )
 
 
@@ -257,7 +258,7 @@ def drawn(
             continue
         rate = found.metrics["throughput"].estimate or 1000.0
         p50 = found.metrics["latency_p50"].estimate or 1e-3
-        for session in range(1, sessions + 1):
+        for session in range(sessions):
             clocks.append(
                 clock(rng, found.name, session, rate=rate * rng.gauss(1, 0.015), p99_s=p50 * 2.1,
                       length_s=length_s)
@@ -335,7 +336,7 @@ def inconclusive() -> Material:
         update={
             "effect": 0.018, "low": -0.021, "high": 0.058, "p": 0.3125, "detectable": 0.052,
             "sessions_needed": 19, "why": "could have found 5.2 %; 19 sessions would find 3 %",
-            "pairs": tuple(Pair(session=k + 1, effect=e) for k, e in enumerate(
+            "pairs": tuple(Pair(session=k, effect=e) for k, e in enumerate(
                 (0.061, -0.034, 0.012, 0.071, -0.028, 0.044, -0.019, 0.037))),
         }
     )  # fmt: skip
@@ -396,6 +397,25 @@ def troubled() -> Material:
     design = design.model_copy(update={"allow": {"steal": 0.05}})
     log = "sqlite: disk I/O error\nsegmentation fault"
     return _with(material, summary=summary, experiment=design, logs={first.name: log})
+
+
+def nothing() -> Material:
+    """A run of which nothing could be measured."""
+    material = quickstart()
+    cases = tuple(
+        found.model_copy(update={"state": "skipped", "metrics": {}, "operations": {}, "checks": (),
+                                 "why": "sqlite is not installed"})
+        for found in material.summary.cases
+    )  # fmt: skip
+    summary = Summary(
+        experiment="quickstart",
+        question=material.summary.question,
+        state="interrupted",
+        sessions=0,
+        answer="Nothing could be measured (sqlite is not installed).",
+        cases=cases,
+    )
+    return Material(summary=summary, experiment=material.experiment, record=material.record)
 
 
 def hostile() -> Material:
@@ -461,5 +481,6 @@ ALL = {
     "explored": explored,
     "inconclusive": inconclusive,
     "troubled": troubled,
+    "nothing": nothing,
     "hostile": hostile,
 }

@@ -115,6 +115,14 @@ def test_a_box_has_every_session() -> None:
         assert drawn(row.strip).count('class="box ') == 1
 
 
+def test_three_sessions_are_dots_without_a_box() -> None:
+    material = fakes.explored()
+    found = boxes.boxes(material.measured, "throughput", group(material))
+    assert found
+    strip = drawn(found.rows[0].strip)
+    assert strip.count('class="dot ') == 3 and 'class="box ' not in strip
+
+
 def test_a_withheld_figure_has_no_box() -> None:
     material = fakes.troubled()
     found = boxes.boxes(material.measured, "latency_p99", group(material))

@@ -131,7 +131,7 @@ def _slots(values: NDArray[np.float64], seen: Counted) -> NDArray[np.float64]:
 
 def _line(at_s: NDArray[np.float64], values: NDArray[np.float64], length_s: float) -> Line:
     """The samples within the trial."""
-    inside = (at_s >= 0) & (at_s <= length_s + 0.5)
+    inside = (at_s >= 0) & (at_s <= length_s)
     return Line(
         tuple(round(float(at), 3) for at in at_s[inside]),
         tuple(float(v) if math.isfinite(v) else None for v in values[inside]),

@@ -159,6 +159,12 @@ class Material:
         return compare.smallest_effect if compare else 0.03
 
     @property
+    def is_of_running(self) -> bool:
+        """Whether a system ran all the while, so that a fresh start may differ."""
+        systems = self.experiment.systems.values() if self.experiment else ()
+        return any(system.at and system.restart is None for system in systems)
+
+    @property
     def is_open(self) -> bool:
         """Whether latency means response."""
         return bool(self.experiment and self.experiment.load.is_open)

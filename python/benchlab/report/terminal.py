@@ -135,7 +135,8 @@ def _figure(found: Estimate | None, joiner: str = "\n") -> Text:
     shown = readable.estimate(found)
     style = "yellow" if shown.state in ("at-least", "withheld", "unresolved") else ""
     text = Text(clean(shown.main), style=style)
-    beneath = shown.interval or (shown.note if shown.state == "unresolved" else "")
+    needs = f"({shown.note})" if shown.state == "unresolved" and shown.note else ""
+    beneath = shown.interval or needs
     if beneath:
         text.append(joiner + clean(beneath), style="dim")
     return text

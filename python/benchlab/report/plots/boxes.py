@@ -23,6 +23,8 @@ from benchlab.report.plots.colours import tone
 ROW = 46
 AXIS = 30
 LEVEL = 8
+FEWEST = 5
+"""Sessions that a box is drawn for; fewer are dots alone, for they have no quartiles."""
 
 
 @dataclass(frozen=True)
@@ -106,15 +108,18 @@ def _strip(case: CaseResult, metric: str, estimate: Estimate, scale: Scale, hue:
         scale(float(v)) for v in np.quantile(_shares(estimate), [0.0, 0.25, 0.5, 0.75, 1.0])
     )
     middle, centre = ROW / 2, _centre(estimate)
-    canvas.segment((low, middle), (high, middle), f"whisker s-{hue}")
-    canvas.rectangle((first, 8), (third, ROW - 8), f"box f-{hue}")
+    boxed = len(_shares(estimate)) >= FEWEST
+    if boxed:
+        canvas.segment((low, middle), (high, middle), f"whisker s-{hue}")
+        canvas.rectangle((first, 8), (third, ROW - 8), f"box f-{hue}")
     if estimate.low is not None and estimate.high is not None and estimate.validity == "valid":
         ends = [scale(bound / centre - 1) for bound in (estimate.low, estimate.high)]
         canvas.segment((ends[0], middle), (ends[1], middle), f"interval s-{hue}")
-    canvas.segment((median, 8), (median, ROW - 8), f"median s-{hue}")
+    if boxed:
+        canvas.segment((median, 8), (median, ROW - 8), f"median s-{hue}")
     for session, value in enumerate(estimate.values):
         if value is not None and math.isfinite(value):
             y = 7 + (ROW - 14) * (session + 0.5) / len(estimate.values)
-            title = f"session {session}: {readable.amount(value, estimate.unit, 4)}"
+            title = f"session {session + 1}: {readable.amount(value, estimate.unit, 4)}"
             canvas.dot((scale(value / centre - 1), y), 3, f"dot f-{hue}", title)
     return canvas

@@ -17,7 +17,7 @@ from benchlab.report.plots.colours import tone
 
 HEIGHT = 226
 _TOP, _BOTTOM = 8, 196
-ALIKE = 0.05
+ALIKE = 0.1
 """Response and service are drawn as one where they differ by less than this share everywhere."""
 
 

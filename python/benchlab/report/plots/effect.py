@@ -103,7 +103,7 @@ def _strip(found: Comparison, scale: Scale, band: float | None) -> Canvas:
             # Dots descend in session order, so that a drift over the run shows as a slope.
             y = 7 + (ROW - 14) * (place + 0.5) / len(found.pairs)
             words = readable.effect(found.model_copy(update={"effect": pair.effect})).main
-            title = f"session {pair.session}: {words}"
+            title = f"session {pair.session + 1}: {words}"
             canvas.dot((scale(pair.effect), y), 3, f"dot f-{tone}", title)
     if found.effect is not None:
         canvas.dot((scale(found.effect), middle), 5.5, f"mark f-{tone}", shown.text)

@@ -37,7 +37,9 @@ def throughput(clocks: Sequence[Clock], hue: str, top: float, span_s: float) -> 
     for clock in clocks:
         for at, errors in clock.errors.known():
             if errors > 0:
-                title = f"session {clock.session}, {at:g} s: {readable.count(int(errors), 'error')}"
+                title = (
+                    f"session {clock.session + 1}, {at:g} s: {readable.count(int(errors), 'error')}"
+                )
                 canvas.segment((x(at), _BOTTOM - 7), (x(at), _BOTTOM), "error", title)
     return canvas
 
