@@ -33,8 +33,39 @@ pub(crate) struct Row<'a> {
     pub note: Option<&'a str>,
 }
 
-/// The schema with the Plan and the build in its metadata.
-pub(crate) fn schema(plan: &str, build: &str) -> SchemaRef {
+/// How wide a column's values are.
+#[derive(Clone, Copy)]
+pub(crate) enum Width {
+    /// Eight bytes each.
+    Fixed,
+    /// Offsets of four bytes each, and bytes.
+    Varying,
+}
+
+/// The widths of the columns, in their order.
+pub(crate) fn widths() -> Vec<Width> {
+    let width = |column: &ArrowField| match column.data_type() {
+        DataType::Utf8 | DataType::Binary => Width::Varying,
+        _ => Width::Fixed,
+    };
+    columns().iter().map(width).collect()
+}
+
+/// Says which column is not as it must be, if one is not.
+pub(crate) fn check_columns(schema: &Schema) -> Result<(), String> {
+    let expected = columns();
+    for (index, column) in expected.iter().enumerate() {
+        if schema.fields().get(index).is_none_or(|found| **found != *column) {
+            return Err(format!("its column {index} is not `{}`", column.name()));
+        }
+    }
+    if schema.fields().len() > expected.len() {
+        return Err("it has columns beyond `note`".to_owned());
+    }
+    Ok(())
+}
+
+fn columns() -> Vec<ArrowField> {
     let mut columns = vec![
         ArrowField::new("interval", DataType::Int64, false),
         ArrowField::new("kind", DataType::Utf8, false),
@@ -45,10 +76,15 @@ pub(crate) fn schema(plan: &str, build: &str) -> SchemaRef {
     let lengths = |f: Field| ArrowField::new(f.name(), DataType::Binary, true);
     columns.extend(Field::ALL.map(lengths));
     columns.push(ArrowField::new("note", DataType::Utf8, true));
+    columns
+}
+
+/// The schema with the Plan and the build in its metadata.
+pub(crate) fn schema(plan: &str, build: &str) -> SchemaRef {
     let metadata = [("format", FORMAT), ("version", VERSION), ("plan", plan), ("build", build)];
     let metadata: HashMap<String, String> =
         metadata.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-    Arc::new(Schema::new_with_metadata(columns, metadata))
+    Arc::new(Schema::new_with_metadata(columns(), metadata))
 }
 
 /// Collects rows into a record batch.

@@ -6,10 +6,12 @@
 
 use std::io::Cursor;
 
+use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::StreamReader;
-use arrow_ipc::{Message, MessageHeader, root_as_message};
+use arrow_ipc::{FieldNode, Message, MessageHeader, RecordBatch, root_as_message};
 
 use crate::TallyError;
+use crate::format::{self, Width};
 
 const MAGIC: &[u8] = b"ARROW1";
 const CONTINUATION: [u8; 4] = [0xff; 4];
@@ -99,21 +101,52 @@ fn next(bytes: &[u8], schema_seen: bool) -> Result<Frame, String> {
     Ok(Frame::Message(whole))
 }
 
-/// First a schema, then batches whose buffers lie inside their body; Measurements have nothing
-/// else.
+/// First a schema, then batches; Measurements have nothing else.
 fn check_kind(message: &Message, schema_seen: bool, body: usize) -> Result<(), String> {
     match message.header_type() {
-        MessageHeader::Schema if !schema_seen => Ok(()),
+        MessageHeader::Schema if !schema_seen => {
+            let schema = message.header_as_schema().ok_or("no schema")?;
+            let schema = try_fb_to_schema(schema).map_err(|error| error.to_string())?;
+            format::check_columns(&schema)
+        }
         MessageHeader::RecordBatch if schema_seen => {
-            let batch = message.header_as_record_batch().ok_or("no batch")?;
-            let mut buffers = batch.buffers().into_iter().flatten();
-            let inside = buffers.all(|buffer| {
-                let (offset, length) = (buffer.offset(), buffer.length());
-                let end = offset.checked_add(length);
-                offset >= 0 && length >= 0 && end.is_some_and(|end| end <= body as i64)
-            });
-            if inside { Ok(()) } else { Err("a buffer lies outside its message".to_owned()) }
+            check_batch(&message.header_as_record_batch().ok_or("no batch")?, body)
         }
         other => Err(format!("an unexpected message ({other:?})")),
+    }
+}
+
+/// Checks that the batch's buffers are as long as its columns need and lie inside its body. The
+/// decoder checks what is in them, but takes their sizes on trust.
+fn check_batch(batch: &RecordBatch, body: usize) -> Result<(), String> {
+    const WRONG: &str = "a batch has buffers that cannot be";
+    let rows = usize::try_from(batch.length()).map_err(|_| WRONG)?;
+    let nodes = batch.nodes().ok_or(WRONG)?;
+    let mut buffers = batch.buffers().ok_or(WRONG)?.iter();
+    let widths = format::widths();
+    let plain = batch.compression().is_none() && rows <= body && nodes.len() == widths.len();
+    let mut holds = |needed: usize, unit: usize, optional: bool| {
+        buffers.next().is_some_and(|buffer| {
+            let offset = usize::try_from(buffer.offset()).unwrap_or(usize::MAX);
+            let length = usize::try_from(buffer.length()).unwrap_or(usize::MAX);
+            let inside = offset.checked_add(length).is_some_and(|end| end <= body);
+            let enough = length >= needed || (optional && length == 0);
+            inside && enough && offset % 8 == 0 && length % unit == 0
+        })
+    };
+    let mut sound = |node: &FieldNode, width: Width| {
+        let nulls = usize::try_from(node.null_count()).unwrap_or(usize::MAX);
+        let counted = node.length() == batch.length() && nulls <= rows;
+        let validity = holds(rows.div_ceil(8), 1, nulls == 0);
+        let values = match width {
+            Width::Fixed => holds(rows * 8, 8, false),
+            Width::Varying => holds((rows + 1) * 4, 4, rows == 0) && holds(0, 1, true),
+        };
+        counted && validity && values
+    };
+    if plain && nodes.iter().zip(widths).all(|(node, width)| sound(node, width)) {
+        Ok(())
+    } else {
+        Err(WRONG.to_owned())
     }
 }
