@@ -126,7 +126,20 @@ def plan_schema() -> str:
     """The JSON Schema of Plans."""
 
 def check_plan(plan: str) -> None:
-    """Checks all that can be told from a Plan, given as JSON, alone; raises PlanError."""
+    """Checks a Plan, given as JSON, as far as that can be done without running it.
+
+    Raises:
+        PlanError: it cannot be run as it is.
+    """
+
+def run_plan(plan: str, allow_debug: bool = False) -> bytes:
+    """Runs the trial of a Plan, given as JSON, in this process; its Measurement as a stream.
+
+    Raises:
+        PlanError: the Plan cannot be run as it is.
+        HostError: the world is not as needed; a debug build without `allow_debug`, say.
+        EngineBug: the engine broke a promise of its own.
+    """
 
 def build() -> dict[str, str]:
     """Version, profile (`debug`, `release`) and target of the engine."""

@@ -4,6 +4,7 @@ import ast
 import inspect
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -92,6 +93,45 @@ def test_a_plan_is_checked_in_words() -> None:
     assert one.value.value == "99"
     assert one.value.nearest is None
     assert "transactions" in json.loads(_core.plan_schema())["$defs"]["Workload"]["properties"]
+
+
+def simulated() -> dict[str, Any]:
+    """A second of 100/s at a simulated server that takes 1 ms, 0.1 ms of network away."""
+    get = {"name": "get", "request": {"http": {"method": "GET", "path": "/"}}}
+    shape = [{"from_per_second": 100.0, "to_per_second": 100.0, "length_ns": 10**9}]
+    return {
+        "version": 1,
+        "seeds": {"keys": 1, "values": 2, "arrivals": 3, "faults": 4},
+        "driver": {"kind": "http", "targets": ["http://simulated:80"]},
+        "workload": {"transactions": [{"name": "page", "operations": [get]}]},
+        "schedule": {"open": {"arrivals": "constant", "connections": 4, "shape": shape}},
+        "stop": {"duration_ns": 10**9},
+        "net": "sim",
+        "sim": {"service": {"constant_ns": 1_000_000}, "latency_ns": 100_000},
+    }
+
+
+def test_a_plan_runs_in_process(tmp_path: Path) -> None:
+    path = tmp_path / "measurement.arrow"
+    path.write_bytes(_core.run_plan(json.dumps(simulated())))
+    measurement = _core.Measurement.open(path)
+    assert json.loads(measurement.parts[0].plan) == simulated()
+    assert measurement.parts[0].torn is None
+    totals = measurement.totals("transaction", "page", 0, 100)
+    assert totals["due"] == totals["ok"] == pytest.approx(100, abs=1)
+    service = measurement.histogram("operation", "get", "service", 0, 100)
+    assert service.quantile(0.5) == pytest.approx(1_200_000, rel=2e-3)
+
+
+def test_a_plan_that_cannot_run_is_refused_in_words() -> None:
+    plan = simulated() | {"net": "epoll"}
+    with pytest.raises(_core.PlanError) as refused:
+        _core.run_plan(json.dumps(plan))
+    assert refused.value.field
+    nowhere = simulated() | {"net": "epoll", "sim": None}
+    nowhere["driver"] = {"kind": "http", "targets": ["http://nowhere.invalid:1"]}
+    with pytest.raises(_core.HostError, match=r"nowhere\.invalid"):
+        _core.run_plan(json.dumps(nowhere), allow_debug=True)
 
 
 def test_the_build_names_itself() -> None:

@@ -17,4 +17,4 @@ pub mod values;
 mod worker;
 pub mod workload;
 
-pub use run::{Control, Finished, check, run};
+pub use run::{Control, Finished, build, check, run};

@@ -302,7 +302,8 @@ fn unwritten(error: TallyError) -> EngineError {
     }
 }
 
-fn build() -> String {
+/// Version, profile and target of the engine, JSON.
+pub fn build() -> String {
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
     let target = format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS);
     let build: Value =
