@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import polars
+
 from benchlab.host import cores, memory
 from benchlab.host.processes import Leash
 from benchlab.lab import events
@@ -19,6 +21,7 @@ from benchlab.load.plan import loading_plan
 from benchlab.model.errors import BenchlabError, HostError
 from benchlab.model.experiment import Case
 from benchlab.model.records import CpuSets
+from benchlab.store.measurement import Measurement
 from benchlab.systems import Instance, Place, StoppedError, instance_key, kind_of
 
 GRACE_S = 10.0
@@ -155,10 +158,22 @@ class Fleet:
         )
         if outcome.state != "complete":
             raise StoppedError
+        _check_loaded(case.system_name, folder)
         instance.keep(snapshot)
 
     def _say(self, text: str) -> None:
         self._setting.emit(events.Note(text))
+
+
+def _check_loaded(system: str, folder: Path) -> None:
+    """Raises HostError unless all data arrived: half a database would be fast."""
+    loaded = Measurement.read(folder / agent.MEASUREMENT)
+    failed = loaded.rows.filter(polars.col("kind") == "transaction")
+    count = int(sum(failed[column].sum() for column in ("failed", "timed_out", "unknown")))
+    if count:
+        errors = loaded.events("error")
+        why = str(errors[0]["message"]) if errors else "no reason was given"
+        raise HostError(f"{system}: {count} transactions failed while its data were loaded: {why}")
 
 
 def placed(case: Case) -> CpuSets:

@@ -21,7 +21,7 @@ from benchlab.lab.fleet import Fleet, Setting, missing, placed
 from benchlab.lab.stopping import StopToken
 from benchlab.lab.trial import Trials, Turn
 from benchlab.load import agent
-from benchlab.load.plan import make_plan
+from benchlab.load.plan import loading_plan, make_plan
 from benchlab.model.errors import BenchlabError, HostError, InputError
 from benchlab.model.experiment import Case, Experiment
 from benchlab.model.records import RunRecord, SkippedCase
@@ -77,6 +77,9 @@ def _check_plans(experiment: Experiment, cases: Sequence[Case], here: Path) -> N
             case, urls=urls, seed=experiment.seed, session=0, block=0, cpus=cpus, folder=here
         )
         agent.check(plan, case.name)
+        loading = loading_plan(case, urls=urls, seed=experiment.seed, cpus=cpus)
+        if loading is not None:
+            agent.check(loading, f"loading for {case.name}")
 
 
 def check_same(run: Run, experiment_text: str) -> None:
@@ -271,8 +274,9 @@ class _Lab:
         return said
 
 
-def _versions() -> dict[str, str]:
-    found = {"benchlab": benchlab.__version__, "python": platform.python_version()}
+def _versions() -> dict[str, Any]:
+    found: dict[str, Any] = {"benchlab": benchlab.__version__, "engine": agent.build()}
+    found["python"] = platform.python_version()
     for package in PACKAGES:
         with contextlib.suppress(PackageNotFoundError):
             found[package] = version(package)

@@ -13,6 +13,7 @@ from benchlab import store
 from benchlab.host import cores
 from benchlab.host.probes import Probes, Root
 from benchlab.host.processes import Process
+from benchlab.judge.counted import counted
 from benchlab.judge.run import needs_repeat
 from benchlab.judge.trial import TrialJudgement, judge_trial
 from benchlab.lab import events
@@ -24,6 +25,7 @@ from benchlab.model.errors import BenchlabError, EngineBug, HostError
 from benchlab.model.experiment import Case, Experiment
 from benchlab.model.records import TrialRecord
 from benchlab.store import Run, Trial
+from benchlab.store.measurement import Measurement
 from benchlab.systems import Instance, StoppedError
 
 State = Literal["ok", "died", "failed", "aborted", "interrupted"]
@@ -48,19 +50,17 @@ class _Ended:
 
     state: State = "ok"
     why: str = ""
-    rate: float = 0.0
     error: BenchlabError | None = field(default=None)
 
 
-def _bytes_per_operation(trial: Trial) -> float:
+def _bytes_per_operation(measured: Measurement) -> float:
     """What an answered operation of the measured part brought; zero where none was answered."""
-    rows = trial.measurement().rows
-    answered = rows.filter(
+    answered = measured.rows.filter(
         (polars.col("kind") == "operation")
         & (polars.col("interval") >= 0)
         & (polars.col("name") != "connect")
     )
-    count = float(answered["ok"].sum() + answered["failed"].sum())
+    count = float(answered["ok"].sum()) + float(answered["failed"].sum())
     return float(answered["bytes_in"].sum()) / count if count else 0.0
 
 
@@ -107,7 +107,7 @@ class Trials:
         again: str | None = None
         if ended.state == "ok":
             record = record.model_copy(
-                update={"used": True, "ceiling": self._null(trial, turn.case, instance, ended.rate)}
+                update={"used": True, "ceiling": self._null(trial, turn.case, instance)}
             )
             trial.update(record)
             judgement = judge_trial(trial, self._experiment, turn.case)
@@ -164,7 +164,7 @@ class Trials:
         )
         probes.start()
         try:
-            outcome = agent.run(
+            agent.run(
                 plan,
                 trial.path,
                 leash=setting.leash,
@@ -172,7 +172,6 @@ class Trials:
                 on_progress=on_progress,
                 should_stop=should_stop,
             )
-            ended.rate = outcome.rate
         except (HostError, EngineBug) as error:
             ended = _Ended("failed", str(error), error=error)
         finally:
@@ -189,12 +188,14 @@ class Trials:
             return _Ended("aborted", watch.broken)
         return ended
 
-    def _null(self, trial: Trial, case: Case, instance: Instance, rate: float) -> str | None:
+    def _null(self, trial: Trial, case: Case, instance: Instance) -> str | None:
         """The null server's folder for this trial, measured where it was not yet."""
         plan = trial.plan()
         if instance.in_process or not null.has_null(plan):
             return None
-        reply = null.answer(plan, _bytes_per_operation(trial))
+        measured = trial.measurement()
+        reply = null.answer(plan, _bytes_per_operation(measured))
+        rate = counted(measured).throughput
         name = f"null/{null.key(plan, reply, rate)}"
         folder = self._run.path / name
         if folder.exists():

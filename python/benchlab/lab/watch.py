@@ -4,7 +4,7 @@ Absent: stopping the trial; this only says that it should be.
 """
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from benchlab.load.agent import Progress
 from benchlab.model.errors import InputError
@@ -31,22 +31,32 @@ class Watch:
     def __init__(self, expressions: Sequence[Expression]) -> None:
         self._expressions = tuple(expressions)
         self._ended = self._errors = 0
+        self._second: Progress | None = None
         self.broken: str | None = None
         """The first limit that was broken, with the figure."""
 
-    def see(self, progress: Progress) -> None:
-        """Takes in one second: errors as their share so far, the others each second."""
-        self._ended += progress.completed + progress.errors
-        self._errors += progress.errors
-        figures: dict[str, float | None] = {
-            "errors": self._errors / self._ended if self._ended else None
-        }
-        if progress.second >= 0:
-            figures["throughput"] = float(progress.completed)
-            figures["latency_p99"] = progress.p99_s
+    def see(self, told: Progress) -> None:
+        """Takes in what an agent tells: errors count at once, as their share so far.
+
+        Speed is looked at once the next second has begun: the last one may be a part of a second,
+        and answers that come late are told of in the second they belong to.
+        """
+        self._ended += told.completed + told.errors
+        self._errors += told.errors
+        if self._ended:
+            self._hold({"errors": self._errors / self._ended}, told.second)
+        whole = self._second
+        if whole is not None and told.second <= whole.second:
+            return
+        self._second = told
+        if whole is not None and whole.second >= 0:
+            figures = {"throughput": float(whole.completed), "latency_p99": whole.p99_s}
+            self._hold(figures, whole.second)
+
+    def _hold(self, figures: Mapping[str, float | None], second: int) -> None:
         for expression in self._expressions:
             figure = figures.get(expression.metric)
             if figure is None or self.broken is not None:
                 continue
             if _HOLDS[expression.operator](figure, expression.limit):
-                self.broken = f"{expression.text}: {figure:.4g} in second {progress.second}"
+                self.broken = f"{expression.text}: {figure:.4g} in second {second}"

@@ -9,21 +9,21 @@ import json
 import os
 import select
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from benchlab import _core
 from benchlab.host.processes import Leash, Process
 from benchlab.model.errors import EngineBug, HostError, InputError
 from benchlab.store import files
 
 BIN = "BENCHLAB_BIN"
 PLAN, MEASUREMENT = "plan.json", "measurement.arrow"
-CHECK_S = 30.0
 POLL_S = 0.05
+SILENT_S = 15.0
 STOP_S = 1.5
 """How long an agent has to stop by itself; with the poll, load ends within two seconds."""
 
@@ -42,16 +42,11 @@ class Progress:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an agent ended, and the seconds it told of."""
+    """How an agent ended, and what it told of on its way."""
 
     state: Literal["complete", "interrupted"]
-    seconds: tuple[Progress, ...]
-
-    @property
-    def rate(self) -> float:
-        """Transactions per second, over the whole seconds that were measured; zero without any."""
-        measured = [told.completed for told in self.seconds if told.second >= 0]
-        return sum(measured) / len(measured) if measured else 0.0
+    told: tuple[Progress, ...]
+    """A second may come in several parts, as late answers are counted where they belong."""
 
 
 def binary(name: str = "agent") -> Path:
@@ -98,16 +93,17 @@ def run(
             )
         on_started(process)
         listener = _Listener(on_progress)
-        was_stopped = _follow(process, lines.fileno(), listener, should_stop)
+        quiet_s = SILENT_S + plan.get("timeout_ns", 0) / 1e9
+        was_stopped = _follow(process, lines.fileno(), listener, should_stop, quiet_s)
     status = process.wait(1.0)
     if listener.other:
         files.replace(log, "\n".join(listener.other) + "\n")
-    seal(folder)
+    torn = seal(folder)
     if was_stopped or status == _INTERRUPTED:
-        return Outcome("interrupted", tuple(listener.seconds))
-    if status == _OK:
-        return Outcome("complete", tuple(listener.seconds))
-    raise _error(status, listener.other, str(path))
+        return Outcome("interrupted", tuple(listener.told))
+    if status == _OK and torn is None:
+        return Outcome("complete", tuple(listener.told))
+    raise _error(status, [*listener.other, *([torn] if status == _OK and torn else [])], str(path))
 
 
 def check(plan: Mapping[str, Any], name: str) -> None:
@@ -115,27 +111,31 @@ def check(plan: Mapping[str, Any], name: str) -> None:
 
     Raises InputError, naming the case and the Plan's field, when it is refused.
     """
-    done = subprocess.run(
-        [str(binary()), "--check"],
-        input=json.dumps(plan),
-        capture_output=True,
-        text=True,
-        timeout=CHECK_S,
-        check=False,
-    )
-    if done.returncode != _OK:
-        raise _error(done.returncode, done.stderr.splitlines(), name)
+    try:
+        _core.check_plan(json.dumps(plan))
+    except _core.PlanError as error:
+        key = f"{name}: {error.field}" if error.field else name
+        raise InputError(error.why, key=key, nearest=error.nearest) from error
 
 
-def seal(folder: Path) -> None:
-    """Makes the stream a file with a footer, once; what was torn off at its end is left out."""
+def build() -> dict[str, str]:
+    """Version, profile and target of the engine."""
+    return _core.build()
+
+
+def seal(folder: Path) -> str | None:
+    """Makes the stream a file with a footer, once; what was torn off at its end is left out.
+
+    Returns what was wrong with it: its torn end, or that it is no Measurement at all.
+    """
     stream = folder / MEASUREMENT
     if stream.stat().st_size == 0:
-        return
-    from benchlab import _core
-
+        return "the agent wrote nothing"
     with files.writing(stream):
-        _core.seal(str(stream), str(stream))
+        try:
+            return _core.seal(stream, stream)
+        except ValueError as error:
+            return str(error)
 
 
 class _Listener:
@@ -144,7 +144,7 @@ class _Listener:
     def __init__(self, on_progress: Callable[[Progress], None]) -> None:
         self._on_progress = on_progress
         self._rest = b""
-        self.seconds: list[Progress] = []
+        self.told: list[Progress] = []
         self.other: list[str] = []
 
     def take(self, data: bytes) -> None:
@@ -159,29 +159,34 @@ class _Listener:
     def _line(self, line: str) -> None:
         try:
             found = json.loads(line)
-            p99_ns = found["p99_ns"]
-            progress = Progress(
-                found["second"],
-                found["completed"],
-                found["errors"],
-                None if p99_ns is None else p99_ns / 1e9,
-            )
+            completed = found["completed"]
+            p99_s = found["p99_ns"] / 1e9 if completed else None
+            progress = Progress(found["second"], completed, found["errors"], p99_s)
         except (ValueError, KeyError, TypeError):
             self.other = [*self.other[-50:], line]
             return
-        self.seconds.append(progress)
+        self.told.append(progress)
         self._on_progress(progress)
 
 
 def _follow(
-    process: Process, told: int, listener: _Listener, should_stop: Callable[[], bool]
+    process: Process,
+    told: int,
+    listener: _Listener,
+    should_stop: Callable[[], bool],
+    quiet_s: float,
 ) -> bool:
-    """Listens until the agent ends; true when it was told to stop."""
+    """Listens until the agent ends; true when it was told to stop.
+
+    An agent tells of every second, so one that is silent for long is stuck, and is killed.
+    """
     killed_at: float | None = None
+    heard = time.monotonic()
     while True:
         readable, _, _ = select.select([told], [], [], POLL_S)
         data = os.read(told, 65536) if readable else None
         if data:
+            heard = time.monotonic()
             listener.take(data)
         elif data == b"" or process.poll() is not None:
             listener.end()
@@ -191,6 +196,9 @@ def _follow(
             killed_at = time.monotonic() + STOP_S
         elif killed_at is not None and time.monotonic() > killed_at:
             process.kill()
+        elif killed_at is None and time.monotonic() > heard + quiet_s:
+            listener.other.append(f"it was silent for {quiet_s:.0f} s and was killed")
+            process.kill()
 
 
 def _error(status: int | None, said: list[str], plan: str) -> Exception:
@@ -198,7 +206,8 @@ def _error(status: int | None, said: list[str], plan: str) -> Exception:
     message = said[-1] if said else "it said nothing"
     with contextlib.suppress(ValueError, KeyError, TypeError, IndexError):
         told = json.loads(said[-1])
-        message, field = told["message"], told.get("field")
+        message, field = str(told["message"]), told.get("field")
+        message = message.removeprefix(f"{field}: ")
     if status == _ASKED_WRONGLY:
         return InputError(message, file=plan, key=field)
     if status == _HOST:

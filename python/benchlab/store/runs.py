@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import polars
 from pydantic import ValidationError
@@ -23,9 +23,7 @@ from benchlab.model.errors import HostError, InputError
 from benchlab.model.evidence import Summary
 from benchlab.model.records import RunRecord, TrialRecord
 from benchlab.store import files
-
-if TYPE_CHECKING:
-    from benchlab.store.measurement import Measurement
+from benchlab.store.measurement import Measurement
 
 STORE = "BENCHLAB_STORE"
 EXPERIMENT, RUN, SUMMARY, LOCK = "experiment.yaml", "run.json", "summary.json", "run.lock"
@@ -58,7 +56,7 @@ class Trial:
         plan: dict[str, Any] = json.loads((self.path / PLAN).read_bytes())
         return plan
 
-    def measurement(self) -> "Measurement":
+    def measurement(self) -> Measurement:
         """What the agent measured. Raises HostError when there is none."""
         return _measurement(self.path)
 
@@ -89,15 +87,15 @@ class Trial:
         """Keeps the end of the system's log."""
         files.replace(self.path / LOG, text)
 
-    def ceiling(self) -> "Measurement | None":
+    def ceiling(self) -> Measurement | None:
         """The null server under this Plan's shape at full speed, if it was measured."""
         return self._null("ceiling")
 
-    def floor(self) -> "Measurement | None":
+    def floor(self) -> Measurement | None:
         """The null server at the rate the system reached, if it was measured."""
         return self._null("floor")
 
-    def _null(self, which: str) -> "Measurement | None":
+    def _null(self, which: str) -> Measurement | None:
         folder = self.record.ceiling
         if folder is None or not (self.run.path / folder / which / MEASUREMENT).exists():
             return None
@@ -298,9 +296,7 @@ def _checked(run: Run) -> Run:
     return run
 
 
-def _measurement(folder: Path) -> "Measurement":
-    from benchlab.store.measurement import Measurement
-
+def _measurement(folder: Path) -> Measurement:
     path = folder / MEASUREMENT
     if not path.exists():
         raise HostError(f"there is no measurement in {folder}")
