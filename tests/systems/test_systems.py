@@ -1,6 +1,8 @@
 """Systems brought up and taken away, with real servers."""
 
+import os
 import shutil
+import signal
 import socket
 import sys
 import time
@@ -187,6 +189,27 @@ def test_a_restart_command_begins_a_session(place: Place) -> None:
     there = Place(place.leash, place.folder / "at")
     kind_of("staging", system).start("staging", system, there)
     assert mark.exists()
+    broken = system.model_copy(update={"restart": Command(command="ls /no/such/place")})
+    with pytest.raises(HostError, match="ended with status 2: ls: cannot access"):
+        kind_of("staging", broken).start("staging", broken, there)
+    slow = system.model_copy(update={"restart": Command(command="sleep 600", timeout=0.1)})
+    patient = Place(place.leash, place.folder / "at")
+    with pytest.raises(HostError, match=r"took longer than 0\.1 s"):
+        kind_of("staging", slow).start("staging", slow, patient)
+
+
+def test_what_a_restart_starts_outlives_the_lab(tmp_path: Path) -> None:
+    script = tmp_path / "restart"
+    script.write_text(f"#!/bin/sh\nsleep 600 & echo $! > {tmp_path}/pid\n")
+    script.chmod(0o755)
+    with Leash() as leash:
+        place = Place(leash, tmp_path / "server")
+        server = commands.start("api", python(SLOW), place)
+        system = System(kind="x", at=server.urls, restart=Command(command=str(script)))
+        kind_of("staging", system).start("staging", system, Place(leash, tmp_path / "at"))
+    started = int((tmp_path / "pid").read_text())
+    os.kill(started, 0)
+    os.kill(started, signal.SIGKILL)
 
 
 def test_a_database_goes_back_to_its_snapshot(place: Place, tmp_path: Path) -> None:

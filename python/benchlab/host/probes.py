@@ -204,6 +204,7 @@ class Probes:
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="probes", daemon=True)
+        self._error: Exception | None = None
         self.samples = 0
         self.cpu_s = 0.0
         """CPU time the sampling itself has cost."""
@@ -219,9 +220,14 @@ class Probes:
             self._trees[source] = _Tree(root)
 
     def stop(self) -> polars.DataFrame:
-        """Takes the last sample and returns all of them, long and tidy."""
+        """Takes the last sample and returns all of them, long and tidy.
+
+        Raises what ended the sampling early, if anything did.
+        """
         self._stop.set()
         self._thread.join()
+        if self._error is not None:
+            raise self._error
         self._sample(slow=True)
         self._files.close()
         self._pack()
@@ -237,7 +243,12 @@ class Probes:
             # One late by more than a period starts the beat anew rather than hurry after it.
             due = max(due, time.monotonic() - PERIOD_S)
             turn += 1
-            self._sample(slow=turn % SLOW_EVERY == 0)
+            try:
+                self._sample(slow=turn % SLOW_EVERY == 0)
+            except Exception as error:
+                # A thread has nobody to tell; who stops it does.
+                self._error = error
+                break
 
     def _sample(self, slow: bool) -> None:
         began = time.thread_time()

@@ -91,10 +91,14 @@ def run(
                 stdout=stream,
                 stderr=end,
             )
-        on_started(process)
         listener = _Listener(on_progress)
         quiet_s = SILENT_S + plan.get("timeout_ns", 0) / 1e9
-        was_stopped = _follow(process, lines.fileno(), listener, should_stop, quiet_s)
+        try:
+            on_started(process)
+            was_stopped = _follow(process, lines.fileno(), listener, should_stop, quiet_s)
+        except BaseException:
+            process.kill()
+            raise
     status = process.wait(1.0)
     if listener.other:
         files.replace(log, "\n".join(listener.other) + "\n")

@@ -5,6 +5,8 @@ a pause of random length. Absent: any change to it but that.
 """
 
 import random
+import subprocess
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -14,11 +16,12 @@ from benchlab.host.probes import Root
 from benchlab.model.errors import HostError
 from benchlab.model.experiment import Command, System
 from benchlab.systems import reach
-from benchlab.systems.command import POLL_S, READY_S, fill, run_command
+from benchlab.systems.command import POLL_S, READY_S, fill, how_it_ended, split
 from benchlab.systems.protocol import Place, StoppedError
 
 PAUSE_S = (0.2, 2.0)
 """Least and greatest pause before a session on a system that is not restarted."""
+TAIL_BYTES = 2048
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -49,9 +52,12 @@ class Reached:
         raise HostError(f"{self.name} is already running: its data are left alone")
 
     def run(self, command: Command) -> None:
-        """Runs a command beside it."""
+        """Runs a command beside it.
+
+        Not on the leash: what the command starts, as a restart does, is not ours to end.
+        """
         line = fill(command.command, {"here": str(self._place.here.absolute())})
-        run_command(self._place, line, command.timeout, self._folder())
+        _run_unleashed(line, command.timeout, self._place)
 
     def stop(self, grace_s: float) -> None:
         """Leaves it running."""
@@ -59,10 +65,6 @@ class Reached:
     def log_tail(self) -> str:
         """Its log is not known."""
         return ""
-
-    def _folder(self) -> Path:
-        self._place.folder.mkdir(parents=True, exist_ok=True)
-        return self._place.folder
 
 
 def missing(system: System) -> str | None:
@@ -96,6 +98,37 @@ def expected_urls(system: System) -> tuple[str, ...]:
 def describe(system: System) -> dict[str, Any]:
     """Where it is, and that it was not started here."""
     return {"at": list(system.at), "restart": system.restart and system.restart.command}
+
+
+def _run_unleashed(line: str, timeout_s: float, place: Place) -> None:
+    """Raises HostError when the command fails or takes too long, StoppedError when asked to stop.
+
+    Its output goes to a file and not through a pipe, which a daemon it starts would hold open.
+    """
+    deadline = time.monotonic() + timeout_s
+    with tempfile.TemporaryFile() as said:
+        try:
+            process = subprocess.Popen(
+                split(line, "command"),
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise HostError(f"`{line}` cannot be started: {error.strerror}") from error
+        while (status := process.poll()) is None:
+            stopped = place.pause(POLL_S)
+            if stopped or time.monotonic() >= deadline:
+                process.kill()
+                process.wait()
+                if stopped:
+                    raise StoppedError
+                raise HostError(f"`{line}` took longer than {timeout_s:g} s")
+        if status:
+            said.seek(max(0, said.seek(0, 2) - TAIL_BYTES))
+            words = said.read().decode("utf-8", "replace").strip()
+            raise HostError(f"`{line}` {how_it_ended(status)}" + (f": {words}" if words else ""))
 
 
 def _await(name: str, url: str, deadline: float, place: Place) -> None:

@@ -79,7 +79,7 @@ class Started:
         """How its program ended, once nothing of its tree is left."""
         if self.process is None or self.process.is_running():
             return None
-        return _how_it_ended(self.process.poll())
+        return how_it_ended(self.process.poll())
 
     def keep(self, snapshot: Path) -> bool:
         """Cannot be done: how its data are stored is not known."""
@@ -184,7 +184,7 @@ def run_command(place: Place, line: str, timeout_s: float, folder: Path) -> None
     if status != 0:
         said = process.log_tail(5)
         process.kill()
-        why = f"took longer than {timeout_s:g} s" if status is None else _how_it_ended(status)
+        why = f"took longer than {timeout_s:g} s" if status is None else how_it_ended(status)
         raise HostError(f"`{line}` {why}" + (f": {said}" if said else ""))
 
 
@@ -270,7 +270,8 @@ def _with_log(what: str, instance: Started) -> str:
     return what + (f"; its log ends:\n{said}" if said else "; it wrote nothing")
 
 
-def _how_it_ended(status: int | None) -> str:
+def how_it_ended(status: int | None) -> str:
+    """An exit status in words."""
     if status is None:
         return "ended"
     return f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
