@@ -26,7 +26,8 @@ $(ENGINES) &: $(RUST) | prerequisites
 	install target/release/agent target/release/nullserver python/benchlab/bin/
 
 $(VENV)/built: $(VENV)/installed $(ENGINES) pyproject.toml
-	. $(VENV)/bin/activate && maturin develop --locked --release --quiet
+	MATURIN_PEP517_ARGS=--locked PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pip install --quiet \
+		--disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
 demo: build
