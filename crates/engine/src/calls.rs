@@ -44,13 +44,23 @@ pub struct Calls<'a> {
     /// The agent's share of an open schedule, and the ordinal of its next transaction. Whoever is
     /// free takes the next; the lock is held for nanoseconds.
     open: Option<Mutex<(OpenSchedule, u64)>>,
+    /// When what has not been taken up of an open schedule is left as it is.
+    tail_end: Instant,
 }
 
 impl<'a> Calls<'a> {
     /// Ready to be handed to threads.
     pub fn new(plan: &'a Plan, program: &'a Program, waiting: Waiting) -> Calls<'a> {
-        let open = OpenSchedule::new(plan, 0, 1).map(|schedule| Mutex::new((schedule, 0)));
-        Calls { plan, program, waiting, open }
+        let open = OpenSchedule::new(plan, 0, 1);
+        let last = match plan.stop {
+            plan::Stop::DurationNs(length) => Instant(0) + Nanos(length),
+            plan::Stop::Transactions(_) | plan::Stop::PerClient(_) => {
+                open.clone().and_then(Iterator::last).unwrap_or_default()
+            }
+        };
+        let tail_end = last + Nanos(plan.timeout_ns);
+        let open = open.map(|schedule| Mutex::new((schedule, 0)));
+        Calls { plan, program, waiting, open, tail_end }
     }
 
     /// The agent's client of this index.
@@ -88,16 +98,6 @@ impl<'a> Calls<'a> {
         let intended = open.0.next()?;
         open.1 += 1;
         Some((open.1 - 1, intended))
-    }
-
-    /// When what has not been taken up is left: the time-out after the measured part.
-    fn tail_end(&self) -> Instant {
-        match self.plan.stop {
-            plan::Stop::DurationNs(length) => {
-                Instant(0) + Nanos(length) + Nanos(self.plan.timeout_ns)
-            }
-            plan::Stop::Transactions(_) | plan::Stop::PerClient(_) => Instant(i64::MAX),
-        }
     }
 }
 
@@ -159,7 +159,7 @@ impl Caller<'_> {
     fn open(&mut self, session: &mut Session<'_>) -> bool {
         while let Some((n, intended)) = self.shared.take() {
             let taken = self.clock.now();
-            if taken >= self.shared.tail_end() {
+            if taken >= self.shared.tail_end {
                 // Due and not taken up: nothing but that is counted.
                 let series = self.shared.program.series(self.client.number(), n);
                 self.recorder.due(series, intended);

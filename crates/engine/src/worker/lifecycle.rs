@@ -15,13 +15,17 @@ impl<P: Protocol> Worker<'_, P> {
     /// Gives waiting transactions of an open schedule to free slots, first come, first served.
     pub(super) fn assign<I: Io>(&mut self, io: &mut I) {
         loop {
-            let Pace::Open { arrivals, free, .. } = &mut self.pace else { return };
-            if arrivals.is_idle() {
+            let Pace::Open { arrivals, free, .. } = &self.pace else { return };
+            if arrivals.is_idle() || free.is_empty() {
                 return;
             }
-            let Some(index) = free.pop_front() else { return };
             // The time is read for each, since sending for the one before took its while.
             let now = io.now();
+            if self.is_closing(now) {
+                return;
+            }
+            let Pace::Open { arrivals, free, .. } = &mut self.pace else { return };
+            let Some(index) = free.pop_front() else { return };
             let slot = &mut self.slots[index as usize];
             slot.listed = false;
             if slot.is_free(self.fresh, now)

@@ -266,19 +266,34 @@ impl<'a, P: Protocol> Worker<'a, P> {
         deadline
     }
 
-    /// Whether all that is to be done is done; what is still open after the time-out is left so.
+    /// The last instant at which anything was to start, once it is known.
+    fn last(&self) -> Option<Instant> {
+        match &self.pace {
+            Pace::Closed { .. } => self.end,
+            Pace::Open { arrivals, .. } => self.end.or(arrivals.exhausted()),
+        }
+    }
+
+    /// Whether what still waits is left waiting: the tail lasts for as long as the time-out.
+    fn is_closing(&self, now: Instant) -> bool {
+        self.last().is_some_and(|last| now >= last + self.timeout)
+    }
+
+    /// Whether all that is to be done is done. What was sent within the tail may still end, or time
+    /// out; what goes on for longer, having many operations, is left open.
     fn is_over(&self, now: Instant) -> bool {
         if self.end.is_some_and(|end| now < end) {
             return false;
         }
-        let (none_to_come, last) = match &self.pace {
-            Pace::Closed { active, .. } => (*active == 0, self.end),
+        let none_to_come = match &self.pace {
+            Pace::Closed { active, .. } => *active == 0,
             Pace::Open { arrivals, .. } => {
-                let exhausted = arrivals.exhausted();
-                (exhausted.is_some() && arrivals.is_idle(), self.end.or(exhausted))
+                let taken = arrivals.is_idle() || self.is_closing(now);
+                arrivals.exhausted().is_some() && taken
             }
         };
-        (none_to_come && self.under_way == 0) || last.is_some_and(|last| now >= last + self.timeout)
+        let tails = Nanos(self.timeout.0.saturating_mul(2));
+        (none_to_come && self.under_way == 0) || self.last().is_some_and(|l| now >= l + tails)
     }
 }
 

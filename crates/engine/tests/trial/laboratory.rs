@@ -1,5 +1,6 @@
 //! Plans to vary, servers to run them against, and figures to look at.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
@@ -12,11 +13,14 @@ use tally::{Counter, Field, Kind, Measurement, SharedBytes};
 pub const SECOND: u64 = 1_000_000_000;
 pub const MILLISECOND: u64 = 1_000_000;
 
+/// The seed of what the simulated server draws.
+pub const FAULTS_SEED: u64 = 4;
+
 /// A Plan that GETs `/` as transaction `page`, with these keys added or replaced.
 pub fn plan(target: &str, keys: Value) -> Value {
     let mut plan = json!({
         "version": 1,
-        "seeds": {"keys": 1, "values": 2, "arrivals": 3, "faults": 4},
+        "seeds": {"keys": 1, "values": 2, "arrivals": 3, "faults": FAULTS_SEED},
         "driver": {"kind": "http", "targets": [format!("http://{target}")]},
         "workload": {"transactions": [{"name": "page", "operations": [
             {"name": "get", "request": {"http": {"method": "GET", "path": "/"}}},
@@ -95,8 +99,8 @@ impl Measured {
         named.map(|event| serde_json::from_str(&event.note).unwrap()).collect()
     }
 
-    /// The messages of its errors.
-    pub fn messages(&self) -> Vec<String> {
+    /// The distinct messages of its errors.
+    pub fn messages(&self) -> BTreeSet<String> {
         let notes = self.notes("error");
         notes.iter().map(|note| note["message"].as_str().unwrap().to_owned()).collect()
     }

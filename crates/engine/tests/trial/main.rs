@@ -1,6 +1,9 @@
 //! Whole trials: against the simulator, whose figures are known, and against real sockets.
 
+mod agent;
 mod in_process;
 mod laboratory;
+mod misdeeds;
+mod queues;
 mod real;
 mod simulated;
