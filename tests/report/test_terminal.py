@@ -36,9 +36,20 @@ def test_the_answer_is_first_and_complete(width: int) -> None:
     assert flat.index("At clients=4, together is") < flat.index("Throughput")
     for case in material.summary.cases:
         assert case.name in flat
-    for words in ("2,134/s", "[2,109 … 2,160]", "Latency p99", "· lead", "p 0.008", "✓ holds",
+    for words in ("2,134/s", "[2,109 … 2,160]", "p99", "· lead", "p 0.008", "✓ holds",
                   "8 sessions × 1 block", "steady unknown", "somewhere/report.html"):  # fmt: skip
         assert words in flat or words.replace("p 0", "0") in flat, words
+
+
+def test_cases_are_a_table_as_long_as_that_fits() -> None:
+    material = fakes.quickstart()
+    heights = [len(shown(material, width).splitlines()) for width in (120, 80, 60)]
+    assert heights == sorted(set(heights)), "each narrower form takes more lines"
+    lines = shown(material, 80).splitlines()
+    place = lines.index("fetch=each,clients=1")
+    assert lines[place + 1].split()[:1] == ["2,134/s"]
+    assert lines[place + 2].split()[0] == "[2,109"
+    assert "[396 … 406]" in lines[place + 2], "nothing is cut off"
 
 
 @pytest.mark.parametrize("width", [60, 140])

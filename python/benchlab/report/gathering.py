@@ -19,6 +19,9 @@ from benchlab.stats.distribution import Distribution, merge
 
 QUANTILES = tuple(1 - 10 ** (-step / 8) for step in range(1, 41))
 """Eight points for each nine."""
+EDGE_S = 0.05
+"""Half a sample: what was used between two samples is drawn in their middle, and the last pair may
+reach over the end."""
 _NS = 1e9
 
 
@@ -102,13 +105,13 @@ def _clock(case: str, judged: TrialJudgement) -> Clock:
         session=judged.record.session,
         block=judged.record.block,
         rate=_line(at_s, rate, seen.length_s).thinned(POINTS),
-        latency_p99=_line(seconds.at_s + 0.5, seconds.latency_p99_s, seen.length_s).thinned(
-            POINTS, max
-        ),
+        latency_p99=_line(
+            _middles(seconds.at_s, seen.length_s), seconds.latency_p99_s, seen.length_s
+        ).thinned(POINTS, max),
         errors=_errors(failed, seen.length_s),
         joint=seen.is_embedded,
         **{
-            name: _line(found.at_s, found.values, seen.length_s).thinned(POINTS)
+            name: _line(found.at_s, found.values, seen.length_s - EDGE_S).thinned(POINTS)
             if found is not None
             else Line()
             for name, found in (
@@ -136,6 +139,11 @@ def _line(at_s: NDArray[np.float64], values: NDArray[np.float64], length_s: floa
         tuple(round(float(at), 3) for at in at_s[inside]),
         tuple(float(v) if math.isfinite(v) else None for v in values[inside]),
     )
+
+
+def _middles(seconds: NDArray[np.float64], length_s: float) -> NDArray[np.float64]:
+    """The middle of each second, the last of which the trial may cut short."""
+    return (seconds + np.minimum(seconds + 1.0, length_s)) / 2
 
 
 def _errors(failed: NDArray[np.float64], length_s: float) -> Line:

@@ -238,7 +238,7 @@ class Sections:
         """The processor and its cores, in one line."""
         host = self.material.record.host if self.material.record else {}
         cores = host.get("cores")
-        parts = [str(host.get("cpu") or ""), f"{cores} cores" if cores else ""]
+        parts = [str(host.get("cpu") or ""), f"{cores}{readable.SPACE}cores" if cores else ""]
         return ", ".join(part for part in parts if part)
 
     def allowed(self) -> list[tuple[str, str]]:

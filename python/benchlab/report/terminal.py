@@ -1,12 +1,12 @@
 """The answer in a terminal: one sentence first, then the figures, then what they rest on.
 
-A wide terminal gets tables, a narrow one (below `WIDE` columns) the same content as lists. Colour
+A wide terminal gets tables, a narrow one the same content as lists. Colour
 only repeats what a word or a sign already says. Text from outside loses its control characters, so
 that a name or an error message cannot drive the terminal. Progress is not here.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -27,7 +27,11 @@ _COLOURS: dict[Verdict, str] = {
     "inconclusive": "yellow",
     "invalid": "magenta",
 }
-_SHORT = {"system_cpu_per_transaction": "CPU/transaction", "system_memory": "Memory"}
+_SHORT = {
+    "latency_p50": "p50",
+    "latency_p99": "p99",
+    "system_cpu_per_transaction": "CPU/trans.",
+}
 _ASCII = str.maketrans(
     {
         "µ": "u",
@@ -143,18 +147,68 @@ def _figure(found: Estimate | None, joiner: str = "\n") -> Text:
 
 
 def _cases(material: Material, width: int) -> RenderableType:
+    """A table; with names on lines of their own where it is too wide, and lists where that is."""
     metrics = headline_metrics(material.summary)
-    if width < WIDE:
-        return Group(*(_case_list(case, metrics) for case in material.measured))
+    labels = [_SHORT.get(name, readable.metric_label(name)) for name in metrics]
+    rows = [[_figure(case.metrics.get(name)) for name in metrics] for case in material.measured]
+    widths = [
+        max(len(label), *(len(line) for row in rows for line in row[place].plain.splitlines()))
+        for place, label in enumerate(labels)
+    ]
+    longest = max(len(clean(case.name)) for case in material.measured)
+    fitting = [gap for gap in (2, 1) if sum(widths) + gap * (len(widths) - 1) <= width]
+    if longest + sum(widths) + 2 * len(widths) <= width:
+        return _case_table(material, labels, rows)
+    if fitting:
+        return _stacked_cases(material, labels, rows, widths, fitting[0])
+    return Group(*(_case_list(case, metrics) for case in material.measured))
+
+
+def _case_table(
+    material: Material, labels: Sequence[str], rows: Sequence[Sequence[Text]]
+) -> RenderableType:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("case", overflow="fold")
-    for name in metrics:
-        table.add_column(_SHORT.get(name, readable.metric_label(name)), justify="right")
-    for case in material.measured:
-        shaded = "" if case.state == "ok" else "yellow"
-        cells = [_figure(case.metrics.get(name)) for name in metrics]
-        table.add_row(Text(clean(case.name), style=shaded), *cells)
+    table.add_column("case", no_wrap=True)
+    for label in labels:
+        table.add_column(label, justify="right", no_wrap=True)
+    for case, row in zip(material.measured, rows, strict=True):
+        table.add_row(Text(clean(case.name), style=_shade(case)), *row)
     return table
+
+
+def _stacked_cases(
+    material: Material,
+    labels: Sequence[str],
+    rows: Sequence[Sequence[Text]],
+    widths: Sequence[int],
+    gap: int,
+) -> RenderableType:
+    """Names on lines of their own, so that the figures have the whole width."""
+
+    def line(cells: Sequence[Text]) -> Text:
+        split = [cell.split("\n") for cell in cells]
+        whole = Text("\n").join(
+            Text(" " * gap).join(
+                _right(parts[place] if place < len(parts) else Text(), width)
+                for parts, width in zip(split, widths, strict=True)
+            )
+            for place in range(max((len(parts) for parts in split), default=0))
+        )
+        whole.no_wrap = True
+        return whole
+
+    parts: list[RenderableType] = [line([Text(label, style="dim") for label in labels])]
+    for case, row in zip(material.measured, rows, strict=True):
+        parts += [Text(clean(case.name), style=f"bold {_shade(case)}"), line(row)]
+    return Group(*parts)
+
+
+def _right(text: Text, width: int) -> Text:
+    return Text(" " * (width - text.cell_len)).append_text(text)
+
+
+def _shade(case: CaseResult) -> str:
+    return "" if case.state == "ok" else "yellow"
 
 
 def _case_list(case: CaseResult, metrics: list[str]) -> RenderableType:

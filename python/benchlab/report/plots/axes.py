@@ -151,7 +151,8 @@ def draw_x(
         x = scale(value)
         canvas.segment((x, top), (x, bottom), "grid")
         anchor = "start" if x < 0.02 else "end" if x > 0.98 else "middle"
-        canvas.text((x, bottom + 16), words, anchor=anchor)
+        if words:
+            canvas.text((x, bottom + 16), words, anchor=anchor)
 
 
 def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:

@@ -17,6 +17,8 @@ from benchlab.report.plots.colours import tone
 
 HEIGHT = 226
 _TOP, _BOTTOM = 8, 196
+ROOM = 0.13
+"""Share of the width that a percentile's words take, in the narrowest panel."""
 ALIKE = 0.1
 """Response and service are drawn as one where they differ by less than this share everywhere."""
 
@@ -59,7 +61,7 @@ def _panel(
     canvas = Canvas(HEIGHT, f"Latency distribution of {words}", left=58, right=96)
     canvas.name = f"distribution-{panel.label or 'all'}"
     draw_y(canvas, y, 4)
-    draw_x(canvas, x, [(q, f"{q * 100:.6g}%") for q in x.ticks()], _TOP, _BOTTOM)
+    draw_x(canvas, x, _percentiles(x), _TOP, _BOTTOM)
     ends: list[tuple[float, str, str]] = []
     for case in panel.cases:
         service, response = (curves.get((case.name, kind)) for kind in ("service", "response"))
@@ -80,6 +82,17 @@ def _panel(
     for place, (_, label, hue) in zip(places, ends, strict=True):
         canvas.text((1, place + 4), label, f"label f-{hue}", dx=6)
     return canvas
+
+
+def _percentiles(x: Scale) -> list[tuple[float, str]]:
+    """The nines, without words where those before leave no room for them."""
+    labels: list[tuple[float, str]] = []
+    free = -1.0
+    for q in x.ticks():
+        fits = x(q) >= free
+        labels.append((q, f"{q * 100:.6g}%" if fits else ""))
+        free = x(q) + ROOM if fits else free
+    return labels
 
 
 def _alike(one: Curve, other: Curve) -> bool:
