@@ -9,6 +9,7 @@ import polars
 from hdr import encode
 from synthetic import MS, plan
 
+from benchlab._core import Histogram
 from benchlab.model.experiment import Case, Compare, Experiment, Load, System, Workload
 from benchlab.model.records import CpuSets, RunRecord, SkippedCase, TrialRecord
 
@@ -62,6 +63,16 @@ class FakeMeasurement:
         self.plan = plan(rate=course.open_at, stop=stop)
         self.rows = _rows(course)
         self._course = course
+
+    def totals(self) -> dict[str, int]:
+        measured = self.rows.filter(kind="transaction").filter(polars.col("interval") >= 0)
+        return {"completed": int(measured["completed"].sum())}
+
+    def histogram(self, field: str) -> Histogram:
+        found = Histogram()
+        for encoded in self.rows.filter(kind="transaction")[field].drop_nulls():
+            found.add(Histogram.from_v2(encoded))
+        return found
 
     def events(self, name: str) -> tuple[Mapping[str, Any], ...]:
         course = self._course

@@ -46,6 +46,11 @@ class Operation:
     """Service times, second by second."""
     max_service_ns: float
 
+    @cached_property
+    def service(self) -> Distribution:
+        """Those of the whole measured part."""
+        return merge(self.seconds)
+
 
 @dataclass(frozen=True)
 class Books:

@@ -86,7 +86,7 @@ def _usable(trial: TrialJudgement, key: Key) -> bool:
 
 def _operation(trial: TrialJudgement, name: str) -> Operation | None:
     found = trial.seen.operations.get(name)
-    return found if found is not None and merge(found.seconds).total else None
+    return found if found is not None and found.service.total else None
 
 
 def _seconds(trial: TrialJudgement, key: Key) -> Sequence[Distribution]:
@@ -104,8 +104,7 @@ def _figure(trial: TrialJudgement, key: Key) -> float:
         return trial.figures[name]
     if METRICS[name].kind == "maximum":
         return trial.seen.operations[operation].max_service_ns / NS
-    mean = merge(trial.seen.operations[operation].seconds).mean()
-    return (mean or 0.0) / NS
+    return (trial.seen.operations[operation].service.mean() or 0.0) / NS
 
 
 def _over_blocks(metric: Metric, figures: Sequence[float]) -> float:

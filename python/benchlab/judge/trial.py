@@ -172,9 +172,14 @@ def _is_guilty(checks: tuple[Check, ...]) -> bool:
 
 
 def _null_server(trial: Trial) -> tuple[float | None, float | None]:
+    """The rate of the null server at full speed, and its service p99 (ns) at the system's rate."""
     ceiling, floor = trial.ceiling(), trial.floor()
-    rate = None if ceiling is None else counted(ceiling).throughput
-    p99 = None if floor is None else counted(floor).merged["service"].quantile(0.99)
+    rate = p99 = None
+    if ceiling is not None and ceiling.events("end"):
+        elapsed_s = ceiling.events("end")[-1]["elapsed_ns"] / NS
+        rate = ceiling.totals()["completed"] / elapsed_s if elapsed_s else None
+    if floor is not None and (times := floor.histogram("service")).count:
+        p99 = float(times.quantile(0.99))
     return rate or None, p99
 
 

@@ -59,6 +59,8 @@ class Distribution:
 def merge(parts: Iterable[Distribution]) -> Distribution:
     """All of them counted together; associative and commutative, and of nothing is empty."""
     listed = list(parts)
+    if len(listed) == 1:
+        return listed[0]
     none = np.zeros(0, dtype=np.int64)
     values = np.concatenate([none, *(part.values for part in listed)])
     counts = np.concatenate([none, *(part.counts for part in listed)])
