@@ -167,6 +167,19 @@ def test_two_equal_servers_are_not_called_different(agent: Path, tmp_path: Path)
     assert Summary.model_validate_json(again.model_dump_json()) == first
 
 
+def test_a_starved_agent_reads_at_least(agent: Path, tmp_path: Path) -> None:
+    def script(case: Case, session: int, block: int) -> dict[str, Any]:
+        sim = {"service": {"constant_ns": 2_000}, "servers": 1000, "agent_step_ns": 500_000}
+        return plan_of(seed_of(case, session, block), sim)
+
+    summary = judge(run_of(agent, tmp_path / "run", script, sessions=1), None).summary
+    case = summary.cases[0]
+    rows = {row.name: row for row in case.checks}
+    assert rows["head-room"].verdict == "invalid" and "agent-bound" in rows["head-room"].why
+    assert case.metrics["throughput"].validity == "at-least"
+    assert case.metrics["latency_p99"].validity == "withheld"
+
+
 def test_a_stall_shows_in_response_and_not_in_service(agent: Path, tmp_path: Path) -> None:
     def script(case: Case, session: int, block: int) -> dict[str, Any]:
         freeze = {"at_ns": 5 * SECOND, "for_ns": SECOND // 2}

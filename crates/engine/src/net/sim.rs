@@ -134,8 +134,10 @@ impl Net for World {
             }
             state.pass_server();
         }
-        state.now = state.now.max(until) + Nanos(state.setup.agent_step_ns);
-        Ok(state.now)
+        let woke = state.now.max(until);
+        // Waiting is over; what a starved agent loses then counts as work, as it would by the clock.
+        state.now = woke + Nanos(state.setup.agent_step_ns);
+        Ok(woke)
     }
 
     fn deliver(&mut self, handler: &mut impl Handler<State>) {
