@@ -14,8 +14,8 @@ pytestmark = [
 ]
 
 MARKS = "document.querySelectorAll('svg.plot circle, svg.plot polyline, svg.plot rect').length"
-WIDE_CHILDREN = """[...document.querySelectorAll('main *')].filter(e => !e.closest('.scroll, svg')
- && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.className || e.tagName).join()"""
+WIDE_CHILDREN = """[...document.querySelectorAll('main *')]
+ .filter(e => !e.closest('.scroll, .swatch') && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.className || e.tagName).join()"""
 GROUND = "getComputedStyle(document.body).backgroundColor"
 
 

@@ -149,6 +149,16 @@ def test_response_and_service_are_labelled_where_they_differ() -> None:
     assert html.index('class="thin s-c1"') < html.index('class="line s-c1"')
 
 
+def test_a_median_keeps_every_step_of_its_trials() -> None:
+    steps = tuple(0.05 + 0.1 * n for n in range(15))
+    lines = [Line(steps, tuple(float(n) for _ in steps)) for n in (1, 2, 6)]
+    middle = timeline.middle_of(lines)
+    assert [at for at, _ in middle] == pytest.approx(steps)
+    assert {value for _, value in middle} == {2.0}
+    alone = Line((9.05,), (1.0,))
+    assert len(timeline.middle_of([*lines, alone])) == 15
+
+
 def test_errors_are_marked_and_short_trials_are_dots() -> None:
     clock = fakes.Clock("c", 1, 1, rate=Line((0.5, 1.5), (10.0, 12.0)), errors=Line((0.5,), (3.0,)))
     html = drawn(timeline.throughput([clock], "c1", 12.0, 2.0))

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from benchlab.report import readable
 from benchlab.report.plots.canvas import Canvas
 
+_HALF = 24
+_LONGEST = 18
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -150,9 +153,21 @@ def draw_x(
     for value, words in labels:
         x = scale(value)
         canvas.segment((x, top), (x, bottom), "grid")
-        anchor = "start" if x < 0.02 else "end" if x > 0.98 else "middle"
+        # A label leans inwards only where the margin has no room for half of it.
+        starts, ends = x < 0.02 and canvas.left < _HALF, x > 0.98 and canvas.right < _HALF
+        anchor = "start" if starts else "end" if ends else "middle"
         if words:
             canvas.text((x, bottom + 16), words, anchor=anchor)
+
+
+def shortened(label: str) -> str:
+    """A direct label that fits a margin."""
+    return label if len(label) <= _LONGEST else label[: _LONGEST - 1] + "…"
+
+
+def label_room(labels: Sequence[str]) -> int:
+    """The right margin, in pixels, that direct labels need."""
+    return 16 + 7 * max((len(shortened(label)) for label in labels), default=0)
 
 
 def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:

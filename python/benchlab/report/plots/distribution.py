@@ -1,6 +1,7 @@
 """The distribution of latency on a percentile axis: 50, 90, 99, 99.9 … equally far apart.
 
-Response is the strong line, service the thin one, in the tone of the case's level. Beyond the
+What latency means under the load (response when open, service when closed) is the strong line, the
+other the thin one, in the tone of the case's level. Beyond the
 highest quantile that enough independent samples stand behind, a line is dashed: it was seen, but
 may not be claimed. All panels share both axes.
 """
@@ -11,7 +12,15 @@ from dataclasses import dataclass
 from benchlab.model.evidence import CaseResult
 from benchlab.report.grouping import Grouping, Panel
 from benchlab.report.material import Curve
-from benchlab.report.plots.axes import Scale, draw_x, draw_y, spread, value_scale
+from benchlab.report.plots.axes import (
+    Scale,
+    draw_x,
+    draw_y,
+    label_room,
+    shortened,
+    spread,
+    value_scale,
+)
 from benchlab.report.plots.canvas import Canvas
 from benchlab.report.plots.colours import tone
 
@@ -58,12 +67,14 @@ def _panel(
     is_open: bool,
 ) -> Canvas:
     words = ", ".join(case.name for case in panel.cases)
-    canvas = Canvas(HEIGHT, f"Latency distribution of {words}", left=58, right=96)
+    names = [grouping.series_of(case) if grouping.colour else "" for case in panel.cases]
+    room = label_room([*names, "response"])
+    canvas = Canvas(HEIGHT, f"Latency distribution of {words}", left=58, right=room)
     canvas.name = f"distribution-{panel.label or 'all'}"
     draw_y(canvas, y, 4)
     draw_x(canvas, x, _percentiles(x), _TOP, _BOTTOM)
     ends: list[tuple[float, str, str]] = []
-    for case in panel.cases:
+    for name, case in zip(names, panel.cases, strict=True):
         service, response = (curves.get((case.name, kind)) for kind in ("service", "response"))
         hue = tone(grouping.colour_of(case))
         main, other = (response, service) if is_open else (service, response)
@@ -71,13 +82,11 @@ def _panel(
             main, other = other, None
         assert main is not None
         split = other is not None and not _alike(main, other)
-        name = grouping.series_of(case) if grouping.colour else ""
         if other is not None and split:
             _line(canvas, other, x, y, f"thin s-{hue}")
-            ends.append((y(other.points[-1][1]), f"{name} {other.kind}".strip(), hue))
+            ends.append((y(other.points[-1][1]), other.kind, hue))
         _line(canvas, main, x, y, f"line s-{hue}")
-        label = f"{name} {main.kind}" if split or not name else name
-        ends.append((y(main.points[-1][1]), label.strip(), hue))
+        ends.append((y(main.points[-1][1]), shortened(name) or main.kind, hue))
     places = spread([end[0] for end in ends], 14, _TOP, _BOTTOM)
     for place, (_, label, hue) in zip(places, ends, strict=True):
         canvas.text((1, place + 4), label, f"label f-{hue}", dx=6)
@@ -90,7 +99,7 @@ def _percentiles(x: Scale) -> list[tuple[float, str]]:
     free = -1.0
     for q in x.ticks():
         fits = x(q) >= free
-        labels.append((q, f"{q * 100:.6g}%" if fits else ""))
+        labels.append((q, f"{q * 100:.6g}" + "%" * (q == 0.5) if fits else ""))
         free = x(q) + ROOM if fits else free
     return labels
 

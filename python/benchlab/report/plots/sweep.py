@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from benchlab.model.evidence import CaseResult, Estimate
 from benchlab.report import readable
 from benchlab.report.grouping import Grouping, Panel, number
-from benchlab.report.plots.axes import Scale, draw_x, draw_y, spread, value_scale
+from benchlab.report.plots.axes import (
+    Scale,
+    draw_x,
+    draw_y,
+    label_room,
+    shortened,
+    spread,
+    value_scale,
+)
 from benchlab.report.plots.canvas import Canvas
 from benchlab.report.plots.colours import tone
 
@@ -72,12 +80,14 @@ def _panel(panel: Panel, metric: str, grouping: Grouping, y: Scale) -> Canvas:
     sweep = grouping.sweep or ""
     levels = {case.levels[sweep]: number(case.levels[sweep]) or 0.0 for case in panel.cases}
     x = _horizontal(list(levels.values()))
-    canvas = Canvas(HEIGHT, f"{metric} against {sweep}", left=58, right=84)
+    names = [case.levels[grouping.colour] if grouping.colour else "" for case in panel.cases]
+    room = label_room([*names, sweep])
+    canvas = Canvas(HEIGHT, f"{metric} against {sweep}", left=58, right=room)
     canvas.name = f"sweep-{metric}-{panel.label or 'all'}"
     canvas.text((0, 11), readable.metric_label(metric), "caption", dx=-canvas.left)
     draw_y(canvas, y, 4)
     draw_x(canvas, x, [(value, level) for level, value in levels.items()], _BOTTOM, _BOTTOM + 4)
-    canvas.text((1, _BOTTOM + 20), sweep, dx=10)
+    canvas.text((1, _BOTTOM + 20), shortened(sweep), dx=10)
     series: dict[str, list[CaseResult]] = {}
     for case in panel.cases:
         key = case.levels[grouping.colour] if grouping.colour else ""
@@ -94,7 +104,7 @@ def _panel(panel: Panel, metric: str, grouping: Grouping, y: Scale) -> Canvas:
     for height, (_, name, hue) in zip(
         spread([end[0] for end in ends], 14, _TOP, _BOTTOM), ends, strict=True
     ):
-        canvas.text((1, height + 4), name, f"label f-{hue}", dx=4)
+        canvas.text((1, height + 4), shortened(name), f"label f-{hue}", dx=4)
     return canvas
 
 

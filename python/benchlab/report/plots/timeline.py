@@ -4,9 +4,10 @@ Errors are marked beneath at the moment their transactions were due. A trial too
 is drawn as dots.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
-from statistics import median
+from statistics import fmean, median
 
 from benchlab.report import readable
 from benchlab.report.material import Clock, Line
@@ -86,9 +87,10 @@ def strands(canvas: Canvas, lines: Sequence[Line], x: Scale, y: Scale, hue: str)
 
 def middle_of(lines: Sequence[Line]) -> list[tuple[float, float]]:
     """The median over the lines at each moment that more than half of them share."""
-    moments: dict[float, list[float]] = defaultdict(list)
+    moments: dict[int, list[tuple[float, float]]] = defaultdict(list)
     for line in lines:
         for at, value in line.known():
-            moments[round(at, 1)].append(value)
+            moments[math.floor(at * 10 + 1e-6)].append((at, value))
     filled = sum(1 for line in lines if line.at_s)
-    return [(at, median(v)) for at, v in sorted(moments.items()) if 2 * len(v) > filled]
+    shared = [found for _, found in sorted(moments.items()) if 2 * len(found) > filled]
+    return [(fmean(at for at, _ in found), median(v for _, v in found)) for found in shared]
