@@ -49,6 +49,18 @@ pub fn pieces<'a>(text: &'a str, field: &str) -> Result<Vec<Piece<'a>>, PlanErro
     Ok(pieces)
 }
 
+/// The environment variable that a mention names, if it names one.
+pub fn variable(mention: &str) -> Option<&str> {
+    mention.strip_prefix("env:")
+}
+
+fn environment(variable: &str, field: &str, text: &str) -> Result<Vec<u8>, PlanError> {
+    std::env::var(variable).map(String::into_bytes).map_err(|_| {
+        let why = format!("the environment variable `{variable}` is not set (or is not UTF-8)");
+        PlanError::new(field, text, why)
+    })
+}
+
 /// Where a template's values are read.
 pub trait Values {
     /// What the value is now.
@@ -69,12 +81,32 @@ pub struct Template {
 
 impl Template {
     /// Compiles `text`; an unknown name is an error of the Plan's `field`.
+    ///
+    /// `${env:NAME}` is the agent's own environment, read here, so that a secret is sent and yet
+    /// stands in no Plan.
     pub fn compile(text: &str, names: &Names, field: &str) -> Result<Template, PlanError> {
-        let parts = pieces(text, field)?.into_iter().map(|piece| match piece {
-            Piece::Literal(literal) => Ok(Part::Literal(literal.as_bytes().into())),
-            Piece::Mention(name) => names.find(name, field, text).map(Part::ValueId),
-        });
-        Ok(Template { parts: parts.collect::<Result<_, _>>()? })
+        let mut parts = Vec::new();
+        let mut literal = Vec::new();
+        for piece in pieces(text, field)? {
+            match piece {
+                Piece::Literal(plain) => literal.extend_from_slice(plain.as_bytes()),
+                Piece::Mention(name) => {
+                    if let Some(variable) = variable(name) {
+                        literal.extend_from_slice(&environment(variable, field, text)?);
+                    } else {
+                        let before = std::mem::take(&mut literal);
+                        if !before.is_empty() {
+                            parts.push(Part::Literal(before.into()));
+                        }
+                        parts.push(Part::ValueId(names.find(name, field, text)?));
+                    }
+                }
+            }
+        }
+        if !literal.is_empty() {
+            parts.push(Part::Literal(literal.into()));
+        }
+        Ok(Template { parts })
     }
 
     /// The values it mentions.
@@ -178,6 +210,16 @@ mod tests {
         ] {
             assert_eq!(rendered(text).unwrap(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn the_environment_is_read_once_and_is_then_plain_text() {
+        let names = Names::new([]);
+        let package = env!("CARGO_PKG_NAME");
+        let template = Template::compile("a ${env:CARGO_PKG_NAME} b", &names, "headers").unwrap();
+        assert_eq!(template.constant(), Some(format!("a {package} b").as_bytes()));
+        let error = Template::compile("${env:NOT_SET_ANYWHERE}", &names, "headers").unwrap_err();
+        assert!(error.why.contains("`NOT_SET_ANYWHERE` is not set"), "{error}");
     }
 
     #[test]

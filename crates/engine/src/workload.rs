@@ -10,7 +10,7 @@ use tally::{Kind, Layout, Outcome, Series};
 
 use crate::error::PlanError;
 use crate::plan::{self, Seeds};
-use crate::template::{Piece, Template, Values, pieces};
+use crate::template::{Piece, Template, Values, pieces, variable};
 use crate::values::{Current, Drawn, Generator, Names, Turn, ValueId};
 
 /// The longest text of a value; every client has room for each of its values.
@@ -211,7 +211,9 @@ impl Program {
         for (key, text) in operation.templates() {
             let field = format!("{field}.{key}");
             for piece in pieces(text, &field)? {
-                if let Piece::Mention(name) = piece {
+                if let Piece::Mention(name) = piece
+                    && variable(name).is_none()
+                {
                     ids.push(self.names.find(name, &field, text)?);
                 }
             }

@@ -10,7 +10,6 @@ from typing import Any
 
 from benchlab.model.experiment import Expect, Operation, Transaction
 from benchlab.model.grammar import (
-    LATER,
     Count,
     Form,
     ListOf,
@@ -344,6 +343,7 @@ MIX = MapOf(
 )
 
 
+_ANSWERED = re.compile(r"\.(expect|sql)\b|^workload\.values\b")
 _NAMES = re.compile(r"\.(text|bytes)\.key$|\.expect\.keyed$|(?<!headers)\.for_each$")
 """Keys whose value is the name of a value."""
 
@@ -363,7 +363,10 @@ def check_mentions(node: Node, key: str, names: Collection[str]) -> None:
             fail(child, below, f"unknown value {child.value!r}", nearest(child.value, names))
         for name in _mentions(child, below, child.value):
             if name.startswith("env:"):
-                fail(child, below, f"${{{name}}} in a workload {LATER}")
+                # The agent reads it when it starts; in what is kept the mention stays as it is.
+                if _ANSWERED.search(below):
+                    fail(child, below, f"${{{name}}} can be sent over HTTP alone")
+                continue
             if name not in names:
                 fail(child, below, f"unknown value ${{{name}}}", nearest(name, names))
 

@@ -10,6 +10,7 @@ from benchlab.model.tree import Node, fail, join
 _URL = re.compile(r"(\b[\w+.-]+://[^/?#\s:@]*:)([^/?#\s]+)(@)")
 _KEY = re.compile(r"(.*[_.-]|)(password|passwd|pwd)|rediscli_auth|requirepass|masterauth", re.I)
 _ENV = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+_HEADER = re.compile(r"(proxy-)?authorization|x-api-key", re.I)
 _SWITCHES = {"on", "off", "true", "false", "0", "1", ""}
 
 
@@ -25,6 +26,9 @@ def refuse(node: Node, key: str = "") -> None:
             text = _ENV.sub("", child.text)
             if text.lower() not in _SWITCHES:
                 fail(child, below, "a password does not belong in a file; write ${env:NAME}")
+        if child.is_scalar and _HEADER.fullmatch(name) and not _ENV.search(child.text):
+            what = "a credential does not belong in a file; write e.g. 'Bearer ${env:TOKEN}'"
+            fail(child, below, what)
         refuse(child, below)
     for index, child in enumerate(node.items):
         refuse(child, f"{key}[{index}]")
