@@ -5,14 +5,16 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import NoReturn, cast
 
-import click
 import typer
 
 from benchlab import __version__
 from benchlab.cli import doctor, first_minute, listing, plan, remove, report, run, verify
 from benchlab.model.errors import BenchlabError, Exit
+
+UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
+"""What typer raises for a command line it cannot read; it exports none but the subclass."""
 
 app = typer.Typer(
     add_completion=False,
@@ -60,9 +62,10 @@ def outcome(arguments: Sequence[str]) -> int:
         code = app(args=list(arguments), standalone_mode=False, prog_name="benchlab")
     except BenchlabError as error:
         return complain(error.exit, str(error), as_json)
-    except click.UsageError as error:
-        return complain(Exit.BAD_INPUT, f"{error.format_message()} (see benchlab --help)", as_json)
-    except (click.Abort, KeyboardInterrupt):
+    except UsageError as error:
+        what = " ".join(str(error).split())
+        return complain(Exit.BAD_INPUT, f"{what} (see benchlab --help)", as_json)
+    except (typer.Abort, KeyboardInterrupt):
         return complain(Exit.INTERRUPTED, "interrupted", as_json)
     except BrokenPipeError:
         # The reader has gone, which is its right; what is left in the buffer has nowhere to go.
