@@ -258,14 +258,15 @@ impl Caller<'_> {
         while now < at {
             let left = at.since(now);
             let spins = match self.shared.waiting {
-                Waiting::Sleep => false,
+                Waiting::Sleep | Waiting::SpinThenSleep => false,
                 Waiting::SleepThenSpin => left <= SPIN,
                 Waiting::Spin => true,
             };
             if spins {
                 std::hint::spin_loop();
             } else {
-                let early = if self.shared.waiting == Waiting::Sleep { Nanos(0) } else { SPIN };
+                let then_spins = self.shared.waiting == Waiting::SleepThenSpin;
+                let early = if then_spins { SPIN } else { Nanos(0) };
                 let length = Nanos(left.0 - early.0).min(GLANCE);
                 std::thread::sleep(Duration::from_nanos(length.0));
             }

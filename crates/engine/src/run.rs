@@ -1,7 +1,7 @@
 //! A whole trial: Plan in, Measurement out.
 //!
-//! It puts driver, network and clock together as the Plan wants them, and writes what the trial as a
-//! whole has to say. Absent from it: what happens within a worker.
+//! It puts driver, network and clock together as the Plan wants them, and writes what the trial as
+//! a whole has to say. Absent from it: what happens within a worker.
 
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
@@ -264,14 +264,22 @@ impl Trial<'_> {
     }
 }
 
-/// How workers wait: polling for the last stretch before a transaction is due makes it punctual,
-/// at the price of a core, so `auto` does that only where the core is the agent's own.
+/// With this many connections a worker, each answer is waited for by itself.
+const FEW: u32 = 4;
+
+/// How workers wait. Polling for the last stretch before a transaction is due makes it punctual,
+/// and polling for an answer that comes at once keeps the wake-up out of its time; both at the
+/// price of a core, so `auto` does them only where the core is the agent's own.
 fn waiting(plan: &Plan) -> Waiting {
-    let open = matches!(plan.schedule, Schedule::Open { .. });
-    match plan.wait {
-        Wait::Spin => Waiting::Spin,
-        Wait::Auto if open && !plan.cpus.is_empty() => Waiting::SleepThenSpin,
-        Wait::Auto | Wait::Sleep => Waiting::Sleep,
+    match (plan.wait, &plan.schedule) {
+        (Wait::Spin, _) => Waiting::Spin,
+        (Wait::Auto, Schedule::Open { .. }) if !plan.cpus.is_empty() => Waiting::SleepThenSpin,
+        (Wait::Auto, Schedule::Closed { clients, .. })
+            if !plan.cpus.is_empty() && *clients <= FEW * plan.workers =>
+        {
+            Waiting::SpinThenSleep
+        }
+        (Wait::Auto | Wait::Sleep, _) => Waiting::Sleep,
     }
 }
 

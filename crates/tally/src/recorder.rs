@@ -204,10 +204,10 @@ impl Recorder {
         if let Some(spare) = self.spare.pop() {
             return spare;
         }
-        if let Port::Thread { clean, .. } = &self.port {
-            if let Ok(returned) = clean.try_recv() {
-                return returned;
-            }
+        if let Port::Thread { clean, .. } = &self.port
+            && let Ok(returned) = clean.try_recv()
+        {
+            return returned;
         }
         let least = (0..self.live.len()).min_by_key(|&index| self.live[index].used);
         if let Some(index) = least {

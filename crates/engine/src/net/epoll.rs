@@ -18,8 +18,10 @@ use mio::{Events, Interest, Poll, Registry, Token};
 use super::{Event, Fault, Handler, Io, Link, Net};
 use crate::process;
 
-/// How long before a deadline [`Waiting::SleepThenSpin`] stops sleeping: more than a wake-up takes.
+/// How long is spent polling before or after a sleep: more than a wake-up takes.
 const SPIN: Nanos = Nanos(50_000);
+/// After so many spins in vain, only one wait in as many still begins with one.
+const VAIN_SPINS: u32 = 16;
 const READ_BYTES: usize = 64 * 1024;
 const EVENTS: usize = 1024;
 const TIMER: Token = Token(usize::MAX);
@@ -31,6 +33,9 @@ pub enum Waiting {
     Sleep,
     /// In the kernel until shortly before the deadline, then by polling.
     SleepThenSpin,
+    /// By polling for about as long as a wake-up takes, then in the kernel; where polling keeps
+    /// finding nothing, nearly always in the kernel at once.
+    SpinThenSleep,
     /// By polling alone.
     Spin,
 }
@@ -41,6 +46,7 @@ impl Waiting {
         match self {
             Waiting::Sleep => "sleep",
             Waiting::SleepThenSpin => "sleep_then_spin",
+            Waiting::SpinThenSleep => "spin_then_sleep",
             Waiting::Spin => "spin",
         }
     }
@@ -53,6 +59,8 @@ pub struct Epoll {
     events: Events,
     timer: Timer,
     waiting: Waiting,
+    /// Waits since polling before a sleep last found something.
+    in_vain: u32,
     buffer: Box<[u8]>,
     /// Connections whose connect or send failed at once, while they are handed over.
     lost: Vec<Loss>,
@@ -99,6 +107,7 @@ impl Epoll {
             events: Events::with_capacity(EVENTS),
             timer,
             waiting,
+            in_vain: 0,
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
             lost: room(),
         })
@@ -114,14 +123,27 @@ impl Epoll {
         }
     }
 
-    fn spin(&mut self, deadline: Instant) -> io::Result<Instant> {
+    /// Polls until there is something or the deadline has come; says which, and when.
+    fn spin(&mut self, deadline: Instant) -> io::Result<(bool, Instant)> {
         loop {
             let found = self.poll(Some(Duration::ZERO))?;
             let now = self.links.now();
             if found || now >= deadline {
-                return Ok(now);
+                return Ok((found, now));
             }
         }
+    }
+
+    fn spin_then_sleep(&mut self, now: Instant, deadline: Instant) -> io::Result<Instant> {
+        self.in_vain = self.in_vain.saturating_add(1);
+        if self.in_vain > VAIN_SPINS && !self.in_vain.is_multiple_of(VAIN_SPINS) {
+            return self.sleep(deadline);
+        }
+        let (found, now) = self.spin(deadline.min(now + SPIN))?;
+        if found {
+            self.in_vain = 0;
+        }
+        if found || now >= deadline { Ok(now) } else { self.sleep(deadline) }
     }
 
     fn sleep(&mut self, deadline: Instant) -> io::Result<Instant> {
@@ -147,9 +169,10 @@ impl Net for Epoll {
         }
         match self.waiting {
             Waiting::Sleep => self.sleep(deadline),
-            Waiting::Spin => self.spin(deadline),
-            Waiting::SleepThenSpin if deadline.since(now) <= SPIN => self.spin(deadline),
+            Waiting::Spin => Ok(self.spin(deadline)?.1),
+            Waiting::SleepThenSpin if deadline.since(now) <= SPIN => Ok(self.spin(deadline)?.1),
             Waiting::SleepThenSpin => self.sleep(deadline - SPIN),
+            Waiting::SpinThenSleep => self.spin_then_sleep(now, deadline),
         }
     }
 

@@ -81,7 +81,7 @@ impl Happening {
 }
 
 impl World {
-    /// A world that begins at `start`, whose server gives this answer after this much `seed`ed work.
+    /// A world that begins at `start`, whose server gives this answer after work drawn by `seed`.
     pub fn new(setup: &Setup, start: Instant, links: u32, answer: Answer, seed: u64) -> World {
         let error = Answer::new(500, &[], b"").unwrap_or_else(|_| answer.clone());
         let server = Server {
@@ -135,7 +135,7 @@ impl Net for World {
             state.pass_server();
         }
         let woke = state.now.max(until);
-        // Waiting is over; what a starved agent loses then counts as work, as it would by the clock.
+        // Waiting is over; what a starved agent loses then counts as work, as by the clock.
         state.now = woke + Nanos(state.setup.agent_step_ns);
         Ok(woke)
     }
@@ -268,8 +268,8 @@ impl State {
     }
 }
 
-/// When `work` begun at `start` is done by a server that stands still during `freezes`, which are in
-/// order of time.
+/// When `work` begun at `start` is done by a server that stands still during `freezes`, which are
+/// in order of time.
 fn thawed(freezes: &[Freeze], start: Instant, work: Nanos) -> Instant {
     let mut done = start + work;
     for freeze in freezes {

@@ -68,7 +68,7 @@ fn a_wrong_answer_is_a_failed_transaction_with_its_reason() {
 
 #[test]
 fn an_open_load_beyond_capacity_waits_and_is_left_open_after_the_tail() {
-    // Counting to a hundred thousand takes some ten milliseconds; a thousand a second are asked for.
+    // Counting to a hundred thousand takes some milliseconds; a thousand a second are asked for.
     let sql = "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 100000) \
                SELECT count(*) > 0 FROM c";
     let folder = Folder::new("open");

@@ -108,3 +108,25 @@ fn a_connection_for_each_transaction_is_an_operation_of_its_own() {
         assert!(measured.mean_ns(Field::Service) > connect.unwrap().mean());
     }
 }
+
+#[test]
+fn each_way_of_waiting_is_named_and_does_its_work() {
+    let server = NullServer::start(&[]);
+    let open = json!({"open": {"connections": 2, "arrivals": "constant", "shape": [
+        {"from_per_second": 2000, "to_per_second": 2000, "length_ns": SECOND}]}});
+    let closed = json!({"closed": {"clients": 2}});
+    for (schedule, wait, cpus, name) in [
+        (&open, "auto", json!([]), "sleep"),
+        (&open, "auto", json!([0]), "sleep_then_spin"),
+        (&closed, "auto", json!([0]), "spin_then_sleep"),
+        (&closed, "sleep", json!([0]), "sleep"),
+        (&open, "spin", json!([]), "spin"),
+    ] {
+        let keys = json!({
+            "schedule": schedule, "wait": wait, "cpus": cpus, "stop": {"transactions": 200},
+        });
+        let measured = measure(&plan(&server.address, keys));
+        assert_eq!(measured.notes("start")[0]["wait"], name);
+        assert_eq!(measured.outcomes(), [200, 0, 0, 0], "{name}");
+    }
+}

@@ -48,12 +48,14 @@ pub const RESPONSES: &[Response] = &[
     good("no phrase", "HTTP/1.1 200\r\nContent-Length: 1\r\n\r\nx", &[(200, "x", true)]),
     good(
         "two with the same head",
-        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\naHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nb",
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na\
+         HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nb",
         &[(200, "a", true), (200, "b", true)],
     ),
     good(
         "two with different heads",
-        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\naHTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\nbc",
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na\
+         HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\nbc",
         &[(200, "a", true), (404, "bc", true)],
     ),
     good(
@@ -107,7 +109,8 @@ pub const RESPONSES: &[Response] = &[
     ),
     good(
         "chunked",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+         5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n",
         &[(200, "hello world", true)],
     ),
     good(
