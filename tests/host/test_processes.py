@@ -108,6 +108,17 @@ def test_one_that_will_not_listen_is_killed_with_its_children(leash: Leash) -> N
     assert not any(alive(pid) for pid in tree)
 
 
+def test_what_a_shell_leaves_behind_is_asked_too(leash: Leash, tmp_path: Path) -> None:
+    server = (
+        f"trap 'echo closed in order > {tmp_path}/said; exit' TERM; while :; do sleep 0.1; done"
+    )
+    process = leash.start(["sh", "-c", 'echo started; sh -c "$0"; true', server])
+    until(lambda: len(process.tree()) == 3)
+    process.stop(grace_s=10)
+    assert (tmp_path / "said").read_text() == "closed in order\n"
+    assert process.tree() == []
+
+
 def test_a_stopped_process_is_ended(leash: Leash) -> None:
     process = leash.start(["sleep", "600"])
     os.kill(process.pid, signal.SIGSTOP)

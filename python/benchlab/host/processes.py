@@ -31,6 +31,7 @@ from benchlab.model.errors import HostError
 MARK = "BENCHLAB_LEASH"
 """Environment variable that every process of a lab inherits."""
 REPLY_S = 10.0
+LEFT_BEHIND_S = 0.5
 LOG_KEPT_BYTES = 64 * 1024
 LOG_LIMIT_BYTES = 16 * 1024 * 1024
 
@@ -76,15 +77,22 @@ class Process:
             watchdog.send_signal(pid, number)
 
     def stop(self, grace_s: float = 10.0, number: int = signal.SIGTERM) -> None:
-        """Ends the tree: the program is asked, then, after the grace, all of it is killed.
+        """Ends the tree: the program is asked, then what it left, then all of it is killed.
 
-        Raises HostError when a process cannot be ended, as one that belongs to another user.
+        What is left when the program has ended is asked a little later, as with a shell that dies
+        before the server it started. Raises HostError when a process cannot be ended, as one that
+        belongs to another user.
         """
         self.send_signal(number)
         self.send_signal(signal.SIGCONT)
-        deadline = time.monotonic() + grace_s
-        while self.is_running() and (left := deadline - time.monotonic()) > 0:
-            self._leash.listen(min(left, watchdog.POLL_S))
+        began = time.monotonic()
+        asked = {self.pid}
+        while self.is_running() and (waited := time.monotonic() - began) < grace_s:
+            if waited > LEFT_BEHIND_S and self.poll() is not None:
+                for pid in set(self.tree()) - asked:
+                    asked.add(pid)
+                    watchdog.send_signal(pid, number)
+            self._leash.listen(watchdog.POLL_S)
         self.kill()
 
     def kill(self) -> None:
@@ -256,18 +264,20 @@ class Leash:
                 self._statuses[message["exited"]] = message["status"]
 
 
-def marked(leash: str | None = None) -> list[int]:
-    """Processes whose environment carries the mark, of one leash or of any.
+def marked(leash: str = "") -> list[int]:
+    """Processes whose environment carries the mark of a leash that begins like this.
+
+    A leash is called by its lab's process id, a dash and a random part.
 
     A program that overwrites its environment is not found this way.
     """
-    wanted = f"{MARK}={leash or ''}".encode()
+    wanted = f"{MARK}={leash}".encode()
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             with contextlib.suppress(OSError):
                 variables = (entry / "environ").read_bytes().split(b"\0")
-                if any(v == wanted if leash else v.startswith(wanted) for v in variables):
+                if any(variable.startswith(wanted) for variable in variables):
                     found.append(int(entry.name))
     return found
 

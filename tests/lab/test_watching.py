@@ -1,0 +1,71 @@
+"""Limits watched while a trial runs, stopping, and the order of trials."""
+
+import os
+import signal
+
+import pytest
+
+from benchlab.lab.run import orders
+from benchlab.lab.stopping import StopToken
+from benchlab.lab.watch import Watch, check
+from benchlab.load.agent import Progress
+from benchlab.model.cases import cases
+from benchlab.model.errors import InputError
+from benchlab.model.expressions import parse
+from benchlab.model.reading import read_experiment
+
+
+def test_errors_are_watched_as_their_share_so_far() -> None:
+    watch = Watch([parse("errors > 5%")])
+    watch.see(Progress(-1, 100, 4, 0.001))
+    assert watch.broken is None
+    watch.see(Progress(0, 100, 20, 0.001))
+    assert watch.broken == "errors > 5%: 0.1071 in second 0"
+
+
+def test_speed_is_not_watched_while_it_warms_up() -> None:
+    watch = Watch([parse("latency_p99 > 10ms"), parse("throughput < 50/s")])
+    watch.see(Progress(-1, 1, 0, 5.0))
+    watch.see(Progress(0, 100, 0, None))
+    watch.see(Progress(1, 10, 0, 0.001))
+    assert watch.broken is None
+    watch.see(Progress(2, 100, 0, 0.001))
+    assert watch.broken == "throughput < 50/s: 10 in second 1"
+
+
+def test_parts_of_seconds_are_no_seconds() -> None:
+    watch = Watch([parse("throughput < 50/s")])
+    for told in (Progress(0, 100, 0, 0.1), Progress(1, 99, 0, 0.1), Progress(0, 1, 0, 0.1)):
+        watch.see(told)
+    watch.see(Progress(2, 3, 0, 0.1))
+    assert watch.broken is None, "second 0 came in two parts, and second 2 is the last"
+
+
+def test_what_cannot_be_watched_is_refused_beforehand() -> None:
+    with pytest.raises(InputError, match="system_memory is not known while a trial runs"):
+        check([parse("system_memory > 1GiB")])
+
+
+def test_asked_once_then_twice() -> None:
+    stop = StopToken()
+    killed: list[str] = []
+    with stop.on_signals(), stop.on_urgent(lambda: killed.append("all")):
+        assert not stop.is_set
+        os.kill(os.getpid(), signal.SIGINT)
+        assert (stop.is_set, stop.is_urgent, killed) == (True, False, [])
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert (stop.is_urgent, killed) == (True, ["all"])
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_every_block_has_each_case_once_in_an_order_of_its_own() -> None:
+    text = (
+        "experiment: x\nsystems: {sqlite: {}}\nworkload: {name: buddies}\n"
+        "factors: {load.clients: [1, 2, 3, 4, 5, 6]}\n"
+    )
+    every = cases(read_experiment(text, file="x.yaml"))
+    blocks = [tuple(c.name for c in b) for s in range(3) for b in orders(7, s, 2, every)]
+    assert all(sorted(block) == sorted(case.name for case in every) for block in blocks)
+    assert len(set(blocks)) > 1
+    assert [c.name for c in orders(7, 1, 2, every)[1]] == list(blocks[3])
+    assert [c.name for c in orders(8, 1, 2, every)[1]] != list(blocks[3])
