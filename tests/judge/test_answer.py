@@ -87,8 +87,7 @@ SMALL = {"effect": 0.012, "low": 0.008, "high": 0.016}
         ),
         (
             {"verdict": "invalid", "why": "5 of 6 sessions needed are usable on both sides"},
-            "No valid answer on together against each in logins/s: "
-            "5 of 6 sessions needed are usable on both sides.",
+            "No valid answer: 5 of 6 sessions needed are usable on both sides.",
         ),
         (
             {"why": "at least: the agent was the limit of the faster side"},
@@ -106,6 +105,13 @@ def test_several_comparisons_share_a_sentence() -> None:
     found = said(compared(at={"clients": "8"}), lazy.model_copy(update={"at": {"clients": "8"}}))
     assert found.startswith("At clients=8, together is 2.31× as fast as each")
     assert "; lazy is only 0.62× as fast as each" in found
+
+
+def test_an_invalid_one_among_others_says_which_it_is() -> None:
+    lazy = compared(candidate="lazy", verdict="invalid", why="lazy was skipped.")
+    assert said(compared(), lazy).endswith(
+        "; no valid answer on lazy against each in logins/s: lazy was skipped."
+    )
 
 
 def test_cells_that_differ_are_named_each() -> None:

@@ -88,6 +88,9 @@ def _rate_unit(cases: Mapping[str, CaseJudgement]) -> str:
 def _claims(
     counting: Sequence[Comparison], compare: Compare, record: RunRecord, rate_unit: str
 ) -> str:
+    reasons = {comparison.why for comparison in counting if comparison.verdict == "invalid"}
+    if len(reasons) == 1 and all(comparison.verdict == "invalid" for comparison in counting):
+        return f"No valid answer: {reasons.pop().rstrip('.')}."
     at = {tuple(comparison.at.items()) for comparison in counting}
     shared = counting[0].at if len(at) == 1 and len(counting[0].at) else {}
     where = f"at {_levels(shared)}, " if shared else ""
@@ -130,7 +133,8 @@ def _claim(one: Comparison, compare: Compare, rate_unit: str, with_levels: bool)
             differs = f"whether {b} differs from {a} in {what}{where}"
             return f"it cannot be told {differs} ({figures}{could})"
         case _:
-            return f"no valid answer on {b} against {a} in {what}{where}: {one.why}"
+            why = one.why.rstrip(".")
+            return f"no valid answer on {b} against {a} in {what}{where}: {why}"
 
 
 def _ratio(one: Comparison, what: str) -> str:
@@ -261,11 +265,11 @@ def _shades(
             f"The run was cut off after {record.sessions_done} of {record.sessions} sessions."
         )
     skipped = {j.result.why: j.result.system for j in cases.values() if j.result.state == "skipped"}
-    said += [f"Skipped: {system} ({why})." for why, system in skipped.items()]
+    said += [f"Skipped: {system} ({why.rstrip('.')})." for why, system in skipped.items()]
     for judged in cases.values():
         if judged.result.state not in ("ok", "skipped"):
             words = _STATES[judged.result.state]
-            said.append(f"{judged.result.name} {words}: {judged.result.why}.")
+            said.append(f"{judged.result.name} {words}: {judged.result.why.rstrip('.')}.")
     running = [
         judged.case.system_name
         for judged in cases.values()
