@@ -222,10 +222,11 @@ def test_wrong_answers_are_failing(agent: Path, tmp_path: Path) -> None:
     assert row.verdict == "invalid" and "such as" in row.why
 
 
-def test_a_torn_measurement_is_not_used(agent: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kept", [-2000, 3000, 100, 0])
+def test_a_torn_measurement_is_not_used(agent: Path, tmp_path: Path, kept: int) -> None:
     run = run_of(agent, tmp_path / "run", served(100_000), sessions=1)
     path = run.trials()[0].path / "measurement.arrow"
-    path.write_bytes(path.read_bytes()[:-2000])
+    path.write_bytes(path.read_bytes()[:kept])
     case = judge(run, None).cases[run.trials()[0].record.case]
     assert not case.trials[0].is_whole and not case.trials[0].usable("throughput")
     assert case.unusable("throughput") == 1

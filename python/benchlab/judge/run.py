@@ -48,9 +48,6 @@ def judge_run(experiment: Experiment, cases: Sequence[Case], run: Run) -> Judgem
         experiment: As it was run: with what the command line changed.
         cases: Those that were to be measured, in file order.
         run: The folder.
-
-    Raises:
-        HostError: where a Measurement cannot be read.
     """
     record = run.record
     trials = used_trials(run, record)

@@ -16,6 +16,7 @@ from benchlab.judge.counted import NS, SLOT_S, Counted, counted, per_second
 from benchlab.judge.figures import figures
 from benchlab.judge.probed import Line, Probed, probed
 from benchlab.judge.validity import ACCIDENTS, Use, uses
+from benchlab.model.errors import HostError
 from benchlab.model.evidence import CaseState, Check
 from benchlab.model.experiment import Case, Experiment
 from benchlab.model.records import TrialRecord
@@ -107,6 +108,11 @@ class TrialJudgement:
         """The figures as files have them: None where one is infinite."""
         return {name: None if isinf(x) else x for name, x in self.figures.items()}
 
+    @property
+    def is_read(self) -> bool:
+        """Whether there is a Measurement that could be read, whole or cut off."""
+        return bool(self.checks)
+
     def usable(self, metric: str) -> bool:
         """Whether this trial has a figure of the metric that may be used."""
         if not self.is_whole or metric not in self.figures:
@@ -120,12 +126,15 @@ class TrialJudgement:
 
 
 def judge_trial(trial: Trial, experiment: Experiment, case: Case) -> TrialJudgement:
-    """Judges one trial from its folder alone; one without a Measurement has no figures."""
+    """Judges one trial from its folder alone; without a Measurement to read it has no figures."""
     record = trial.record
-    if not trial.has_measurement():
-        state, why = _ended(record) or ("ok", "nothing was measured")
+    try:
+        if not trial.has_measurement():
+            raise HostError("nothing was measured")
+        seen = counted(trial.measurement())
+    except HostError as error:
+        state, why = _ended(record) or ("ok", str(error))
         return TrialJudgement(trial, record, state, why, False, Totals(), (), {}, {}, None, None)
-    seen = counted(trial.measurement())
     resources = probed(trial.probes(), seen.origin_ns, seen.length_s)
     ceiling, floor_ns = _null_server(trial)
     checks = check_all(

@@ -45,7 +45,7 @@ def gather(judgement: Judgement) -> Material:
     for name, judged in judgement.cases.items():
         parts: dict[str, list[Distribution]] = {"service": [], "response": []}
         for trial in judged.trials:
-            if trial.trial.has_measurement():
+            if trial.is_read:
                 clocks.append(_clock(name, trial))
                 if trial.is_whole:
                     for kind, found in parts.items():
