@@ -46,7 +46,7 @@ def answer(
     if as_json:
         print(judgement.summary.model_dump_json())
     else:
-        terminal.render(material, Console(highlight=False), file)
+        terminal.render(material, Console(highlight=False, emoji=False), file)
     if open_page:
         typer.launch(str(file))
     raise typer.Exit(exit_code(judgement.summary))

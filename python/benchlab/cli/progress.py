@@ -13,7 +13,7 @@ class Display:
     """Shows the lab's events on standard error, so that standard output is the answer alone."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self.console = Console(stderr=True, highlight=False, quiet=quiet)
+        self.console = Console(stderr=True, highlight=False, emoji=False, quiet=quiet)
         self.live: Live | None = None
         self.where = ""
         if self.console.is_terminal and not quiet:

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 VERSION_S = 5.0
-_NUMBER = re.compile(r"\d+(?:\.\d+)+\S*")
+_NUMBER = re.compile(r"\d+(?:\.\d+)+[^\s\"]*")
 _DASHED = {"java": "-version", "javac": "-version", "nginx": "-v", "apache2": "-v"}
 
 PACKAGES: dict[str, str] = {
