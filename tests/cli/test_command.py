@@ -85,7 +85,7 @@ def test_plan_starts_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     code, out, _ = said(capsys, "plan", "rest")
     assert code == Exit.DONE
     assert "system=nginx,clients=64" in out
-    assert "4 comparisons count" in out
+    assert "4 comparisons that count" in out
     assert not (tmp_path / "runs").exists()
     code, out, _ = said(capsys, "plan", "rest", "--json")
     assert json.loads(out)["trials"] == 80

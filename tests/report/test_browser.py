@@ -15,7 +15,9 @@ pytestmark = [
 
 MARKS = "document.querySelectorAll('svg.plot circle, svg.plot polyline, svg.plot rect').length"
 WIDE_CHILDREN = """[...document.querySelectorAll('main *')]
- .filter(e => !e.closest('.scroll, .swatch') && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.className || e.tagName).join()"""
+ .filter(e => !e.closest('.scroll, .swatch'))
+ .filter(e => e.getBoundingClientRect().right > innerWidth + 1)
+ .map(e => e.className || e.tagName).join()"""
 GROUND = "getComputedStyle(document.body).backgroundColor"
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from benchlab.cli.options import Budget, Full, Json, Only, Sessions, Set, Target, narrowing
+from benchlab.cli.progress import counted
 
 
 def plan(
@@ -29,7 +30,7 @@ def plan(
     experiment = opened.experiment
     takes = estimate_time(experiment, opened.cases)
     lacks = missing(opened.cases)
-    counted = counting(experiment.compare, opened.cases)
+    counts = counting(experiment.compare, opened.cases)
     document: dict[str, Any] = {
         "experiment": experiment.name,
         "question": experiment.question,
@@ -40,7 +41,7 @@ def plan(
         "sessions": experiment.sessions,
         "blocks": experiment.blocks,
         "trials": takes.trials,
-        "comparisons_that_count": counted,
+        "comparisons_that_count": counts,
         "compare": experiment.compare.model_dump() if experiment.compare else None,
         "seconds": takes.total_s,
         "store": str(root()),
@@ -52,10 +53,11 @@ def plan(
         lines.append(f"  {case.name or experiment.name}: {load_line(case.load)}{lack}")
     lines += [
         "",
-        f"{takes.trials} trials: {len(opened.cases)} cases × {experiment.sessions} sessions "
-        f"× {experiment.blocks} blocks, about {quantities.format(takes.total_s, 's')}"
+        f"{counted(takes.trials, 'trial')}: {counted(len(opened.cases), 'case')} "
+        f"× {counted(experiment.sessions, 'session')} × {counted(experiment.blocks, 'block')}, "
+        f"about {quantities.format(takes.total_s, 's')}"
         f"{' or so' if takes.is_guess else ''}",
-        compare_line(experiment, counted),
+        compare_line(experiment, counts),
         f"would be written to {root()}",
         *opened.notes,
     ]
@@ -90,5 +92,5 @@ def compare_line(experiment: Any, counting: int) -> str:
     smallest = quantities.format(compare.smallest_effect, "")
     return (
         f"compares {compare.factor} against {compare.baseline} on {', '.join(compare.metrics)}: "
-        f"{counting} comparisons count, smallest effect that matters {smallest}"
+        f"{counted(counting, 'comparison')} that count, smallest effect that matters {smallest}"
     )

@@ -9,6 +9,11 @@ from benchlab.lab import events
 from benchlab.model import quantities
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 case`, `2 cases`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 class Display:
     """Shows the lab's events on standard error, so that standard output is the answer alone."""
 
@@ -70,8 +75,9 @@ class Display:
         guess = " or so" if event.estimate.is_guess else ""
         done = f", {event.sessions_done} done already" if event.sessions_done else ""
         self._line(
-            f"[bold]{escape(event.experiment)}[/]: {len(event.cases)} cases × "
-            f"{event.sessions} sessions × {event.blocks} blocks{done}, about {takes}{guess}"
+            f"[bold]{escape(event.experiment)}[/]: {counted(len(event.cases), 'case')} × "
+            f"{counted(event.sessions, 'session')} × {counted(event.blocks, 'block')}{done}, "
+            f"about {takes}{guess}"
         )
 
     def _progress(self, event: events.Progress) -> None:
