@@ -84,7 +84,7 @@ pub struct Usage {
     pub user_ns: u64,
     /// CPU time in the kernel, in nanoseconds.
     pub system_ns: u64,
-    /// Greatest resident set, in bytes.
+    /// Greatest resident set, in bytes; 0 where the machine does not tell.
     pub max_resident_bytes: u64,
 }
 
@@ -100,6 +100,15 @@ pub fn usage() -> Usage {
     Usage {
         user_ns: ns(usage.ru_utime),
         system_ns: ns(usage.ru_stime),
-        max_resident_bytes: usage.ru_maxrss as u64 * 1024,
+        max_resident_bytes: peak_resident_bytes(),
     }
+}
+
+/// The greatest resident set since the program began; `ru_maxrss` would count that of the process
+/// that started it, too.
+fn peak_resident_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kibibytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok());
+    kibibytes.unwrap_or(0_u64) * 1024
 }

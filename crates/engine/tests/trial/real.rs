@@ -27,6 +27,7 @@ fn a_closed_load_counts_each_transaction_once() {
     let end = &measured.notes("end")[0];
     assert_eq!(end["reason"], "complete");
     assert!(end["elapsed_ns"].as_u64().unwrap() < 5 * SECOND);
+    assert!(end["max_resident_bytes"].as_u64().unwrap() > 1_000_000);
     let warmup = measured.measurement.totals(Kind::Transaction, Some("page"), i64::MIN..0);
     assert!(warmup[Counter::Ok] > 0, "the warm-up left nothing");
     let connected = measured.measurement.totals(Kind::Operation, Some("connect"), i64::MIN..0);
