@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from benchlab.judge.checks import Evidence
-from benchlab.judge.counted import SUMS, Books, Counted, Field, Operation
+from benchlab.judge.counted import Books, Counted, Field, Operation
 from benchlab.judge.probed import Line, Probed
 from benchlab.model.records import CpuSets
 from benchlab.stats.distribution import Distribution
+from benchlab.store.measurement import SUMS
 
 MS = 1_000_000
 

@@ -17,7 +17,7 @@ from benchlab.judge.probed import Probed
 from benchlab.model.evidence import Check, CheckVerdict
 from benchlab.model.quantities import format as readable
 from benchlab.model.records import CpuSets
-from benchlab.stats.series import little_gap
+from benchlab.stats.little import little_gap
 
 LAG_S, LAG_OF_SERVICE = 0.001, 0.1
 BUSY = 0.9

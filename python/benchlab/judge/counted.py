@@ -14,25 +14,11 @@ import polars
 from numpy.typing import NDArray
 
 from benchlab.stats.distribution import Distribution, decode, merge
-from benchlab.store.measurement import Measurement
+from benchlab.store.measurement import MAXIMA, SLOTS_PER_SECOND, SUMS, Measurement
 
 Field = Literal["response", "service", "wait", "lag"]
 FIELDS: tuple[Field, ...] = ("response", "service", "wait", "lag")
-SLOTS_PER_SECOND = 10
 SLOT_S = 1 / SLOTS_PER_SECOND
-SUMS = (
-    "due",
-    "completed",
-    "ok",
-    "failed",
-    "timed_out",
-    "unknown",
-    "bytes_out",
-    "bytes_in",
-    "in_flight_ns",
-    "busy_ns",
-)
-MAXIMA = ("max_response_ns", "max_service_ns", "max_lag_ns")
 NS = 1e9
 
 
