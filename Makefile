@@ -20,8 +20,9 @@ $(VENV)/installed: requirements/dev.txt | prerequisites
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	touch $@
 
+# The binding is built in the same go, so that what both lean on is compiled once.
 $(ENGINES) &: $(RUST) | prerequisites
-	cargo build --locked --release -p engine
+	cargo build --locked --release -p engine -p pyext
 	mkdir -p python/benchlab/bin
 	install target/release/agent target/release/nullserver python/benchlab/bin/
 
