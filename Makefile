@@ -39,7 +39,7 @@ servers:
 	tests/servers $(SERVERS)
 
 test: build servers
-	cargo test --locked --release --workspace
+	cargo test --locked --profile tests --workspace
 	$(BIN)/python -m pytest $(if $(CI),--servers=required,)
 
 check: build
