@@ -137,21 +137,19 @@ impl Epoll {
     fn spin_then_sleep(&mut self, now: Instant, deadline: Instant) -> io::Result<Instant> {
         self.in_vain = self.in_vain.saturating_add(1);
         if self.in_vain > VAIN_SPINS && !self.in_vain.is_multiple_of(VAIN_SPINS) {
-            return self.sleep(deadline);
+            return self.sleep(now, deadline);
         }
         let (found, now) = self.spin(deadline.min(now + SPIN))?;
         if found {
             self.in_vain = 0;
         }
-        if found || now >= deadline { Ok(now) } else { self.sleep(deadline) }
+        if found || now >= deadline { Ok(now) } else { self.sleep(now, deadline) }
     }
 
-    fn sleep(&mut self, deadline: Instant) -> io::Result<Instant> {
-        self.timer.arm(deadline)?;
+    fn sleep(&mut self, now: Instant, deadline: Instant) -> io::Result<Instant> {
+        self.timer.arm(now, deadline)?;
         self.poll(None)?;
-        let now = self.links.now();
-        self.timer.passed(now);
-        Ok(now)
+        Ok(self.links.now())
     }
 }
 
@@ -168,10 +166,10 @@ impl Net for Epoll {
             return Ok(now);
         }
         match self.waiting {
-            Waiting::Sleep => self.sleep(deadline),
+            Waiting::Sleep => self.sleep(now, deadline),
             Waiting::Spin => Ok(self.spin(deadline)?.1),
             Waiting::SleepThenSpin if deadline.since(now) <= SPIN => Ok(self.spin(deadline)?.1),
-            Waiting::SleepThenSpin => self.sleep(deadline - SPIN),
+            Waiting::SleepThenSpin => self.sleep(now, deadline - SPIN),
             Waiting::SpinThenSleep => self.spin_then_sleep(now, deadline),
         }
     }
@@ -351,7 +349,7 @@ fn split(token: Token) -> (Link, u32) {
 struct Timer {
     fd: OwnedFd,
     clock: Clock,
-    /// The deadline it is set to, if that lies ahead.
+    /// What it was last set to.
     armed: Option<Instant>,
 }
 
@@ -369,13 +367,14 @@ impl Timer {
         Ok(Timer { fd, clock, armed: None })
     }
 
-    /// Sees to it that a wait ends at `deadline` or earlier.
+    /// Sees to it that a wait that begins `now` ends at `deadline` or earlier.
     ///
-    /// An earlier deadline that was set before is left in place: ending a wait once too often costs
-    /// less than setting the timer for each request. It is never read: setting it forgets that it
-    /// has expired, and edge-triggered polling reports each expiry once.
-    fn arm(&mut self, deadline: Instant) -> io::Result<()> {
-        if self.armed.is_some_and(|armed| armed <= deadline) {
+    /// An earlier deadline that still lies ahead is left in place: ending a wait once too often
+    /// costs less than setting the timer for each request. One that has passed is set anew, since
+    /// any poll may have taken the one report of its expiry. It is never read: setting it forgets
+    /// that it has expired.
+    fn arm(&mut self, now: Instant, deadline: Instant) -> io::Result<()> {
+        if self.armed.is_some_and(|armed| now < armed && armed <= deadline) {
             return Ok(());
         }
         let at = (self.clock.origin_monotonic_ns + deadline.0).max(1);
@@ -398,10 +397,35 @@ impl Timer {
         self.armed = Some(deadline);
         Ok(())
     }
+}
 
-    fn passed(&mut self, now: Instant) {
-        if self.armed.is_some_and(|armed| armed <= now) {
-            self.armed = None;
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+
+    /// A deadline that passes unseen must not keep the next one from ending a wait.
+    #[test]
+    fn a_wait_ends_though_another_poll_saw_the_timer_expire() {
+        for waiting in [Waiting::Sleep, Waiting::SleepThenSpin, Waiting::SpinThenSleep] {
+            let (done, ended) = mpsc::channel();
+            thread::spawn(move || {
+                let clock = Clock { origin_monotonic_ns: base::clock::monotonic_ns() };
+                let mut net = Epoll::new(clock, Vec::new(), 0, waiting).unwrap();
+                let soon = clock.now() + Nanos(200_000);
+                net.timer.arm(clock.now(), soon).unwrap();
+                while clock.now() <= soon + Nanos(1_000_000) {
+                    std::hint::spin_loop();
+                }
+                let now = clock.now();
+                net.wait(now, now).unwrap();
+                let now = clock.now();
+                let woke = net.wait(now, now + Nanos(2_000_000)).unwrap();
+                done.send(woke >= now).unwrap();
+            });
+            assert_eq!(ended.recv_timeout(Duration::from_secs(20)), Ok(true), "hangs");
         }
     }
 }
