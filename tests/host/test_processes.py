@@ -18,7 +18,9 @@ import os, sys, time
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
-        open(sys.argv[1], "w").write(str(os.getpid()))
+        with open(sys.argv[1] + ".new", "w") as note:
+            note.write(str(os.getpid()))
+        os.rename(sys.argv[1] + ".new", sys.argv[1])
         # A daemon that closes what it inherited and forgets its environment, as nginx does.
         os.execve(sys.executable, [sys.executable, "-c", "import time; time.sleep(600)"], {})
     os._exit(0)
@@ -127,7 +129,7 @@ def test_a_stopped_process_is_ended(leash: Leash) -> None:
 
 
 LAB = """
-import sys
+import sys, time
 from pathlib import Path
 from benchlab.host.processes import Leash
 leash = Leash()
@@ -136,7 +138,11 @@ leash.guard_record(Path(sys.argv[1]))
 first = leash.start([sys.executable, "-c", sys.argv[2], str(folder / "daemon")])
 second = leash.start(["sh", "-c", "trap '' TERM; sleep 600; sleep 600"])
 first.wait(10)
-print(leash.id, folder, (folder / "daemon").read_text(), second.pid, flush=True)
+daemon = folder / "daemon"
+ends = time.monotonic() + 10
+while not daemon.exists() and time.monotonic() < ends:
+    pass
+print(leash.id, folder, daemon.read_text(), second.pid, flush=True)
 sys.stdin.read()
 """
 
