@@ -128,6 +128,17 @@ def test_one_that_falls_silent_is_killed_and_is_a_bug(
         agent.run(PLAN, tmp_path, leash=leash)
 
 
+def test_one_that_speaks_on_when_its_plan_is_over_is_killed_and_is_a_bug(
+    broken: Path, leash: Leash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent, "SILENT_S", 1.0)
+    line = '{"second": 0, "completed": 0, "errors": 0, "p99_ns": 0}'
+    script(broken, f"while :; do echo '{line}' >&2; sleep 0.1; done")
+    short = {**PLAN, "warmup_ns": 0, "stop": {"duration_ns": 200_000_000}}
+    with pytest.raises(EngineBug, match="not ended after 1 s, though its Plan was over"):
+        agent.run(short, tmp_path, leash=leash)
+
+
 def test_the_null_plans_keep_the_shape_and_drop_what_a_null_server_cannot_say() -> None:
     reply = null.answer(PLAN, bytes_in=350.0)
     assert reply == null.Answer(status=201, body_bytes=250)

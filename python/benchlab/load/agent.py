@@ -92,10 +92,11 @@ def run(
                 stderr=end,
             )
         listener = _Listener(on_progress)
-        quiet_s = SILENT_S + plan.get("timeout_ns", 0) / 1e9
+        timeout_s = plan.get("timeout_ns", 0) / 1e9
+        limits = _Limits(SILENT_S + timeout_s, _longest_s(plan, timeout_s))
         try:
             on_started(process)
-            was_stopped = _follow(process, lines.fileno(), listener, should_stop, quiet_s)
+            was_stopped = _follow(process, lines.fileno(), listener, should_stop, limits)
         except BaseException:
             process.kill()
             raise
@@ -142,6 +143,31 @@ def seal(folder: Path) -> str | None:
             return str(error)
 
 
+@dataclass(frozen=True)
+class _Limits:
+    """How long an agent may be silent, and take in all; None where its Plan does not tell."""
+
+    quiet_s: float
+    longest_s: float | None
+
+    def broken(self, began: float, heard: float) -> str | None:
+        """What an agent that was started and last heard of then has overstepped by now."""
+        now = time.monotonic()
+        if now > heard + self.quiet_s:
+            return f"it was silent for {self.quiet_s:.0f} s"
+        if self.longest_s is not None and now > began + self.longest_s:
+            return f"it had not ended after {self.longest_s:.0f} s, though its Plan was over"
+        return None
+
+
+def _longest_s(plan: Mapping[str, Any], timeout_s: float) -> float | None:
+    """The longest a Plan that ends by time can take: its tail lasts two time-outs at most."""
+    if "duration_ns" not in plan["stop"]:
+        return None
+    planned_ns: int = plan.get("warmup_ns", 0) + plan["stop"]["duration_ns"]
+    return planned_ns / 1e9 + 2 * timeout_s + SILENT_S
+
+
 class _Listener:
     """Takes the agent's lines apart: progress, and anything else."""
 
@@ -178,14 +204,15 @@ def _follow(
     told: int,
     listener: _Listener,
     should_stop: Callable[[], bool],
-    quiet_s: float,
+    limits: "_Limits",
 ) -> bool:
     """Listens until the agent ends; true when it was told to stop.
 
-    An agent tells of every second, so one that is silent for long is stuck, and is killed.
+    An agent tells of every second, so one that is silent for long is stuck, and is killed. So is
+    one that goes on when its Plan is long over: seconds pass though its workers may stand still.
     """
     killed_at: float | None = None
-    heard = time.monotonic()
+    began = heard = time.monotonic()
     while True:
         readable, _, _ = select.select([told], [], [], POLL_S)
         data = os.read(told, 65536) if readable else None
@@ -200,8 +227,8 @@ def _follow(
             killed_at = time.monotonic() + STOP_S
         elif killed_at is not None and time.monotonic() > killed_at:
             process.kill()
-        elif killed_at is None and time.monotonic() > heard + quiet_s:
-            listener.other.append(f"it was silent for {quiet_s:.0f} s and was killed")
+        elif killed_at is None and (why := limits.broken(began, heard)):
+            listener.other.append(f"{why} and was killed")
             process.kill()
 
 
