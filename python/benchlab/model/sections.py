@@ -95,11 +95,20 @@ def _port(node: Node, key: str) -> int | str:
     return Count(high=65535).read(node, key)
 
 
+def _pattern(node: Node, key: str) -> str:
+    text = Text().read(node, key)
+    try:
+        re.compile(text)
+    except re.error as error:
+        fail(node, key, f"{text!r} is not a regular expression: {error}")
+    return text
+
+
 _READY = Record(
     {
         "port": Reading(_port, {"type": ["integer", "string"]}),
         "url": Text(),
-        "log": Text(),
+        "log": Reading(_pattern, Text().schema()),
         "timeout": Quantity("s"),
     }
 )
