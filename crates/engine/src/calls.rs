@@ -149,7 +149,9 @@ impl Caller<'_> {
             }
             started += u64::from(due >= Instant(0));
             let ready = self.clock.now();
-            let done = self.transaction(session, n, due, ready);
+            let Some(done) = self.transaction(session, n, due, ready) else {
+                return false;
+            };
             due = done + self.think.sample(self.client.number(), n);
             n += 1;
         }
@@ -171,44 +173,62 @@ impl Caller<'_> {
             // Whoever finds a transaction that is overdue was busy when it came due, as was every
             // other thread: that is waiting for a client, and no lag of this thread's.
             let ready = if taken > intended { intended } else { self.clock.now() };
-            self.transaction(session, n, intended, ready);
+            if self.transaction(session, n, intended, ready).is_none() {
+                return false;
+            }
         }
         true
     }
 
-    /// Runs one transaction; says when it was done.
+    /// Runs one transaction; says when it was done. One that is broken off is left open.
     fn transaction(
         &mut self,
         session: &mut Session<'_>,
         n: u64,
         intended: Instant,
         ready: Instant,
-    ) -> Instant {
-        let series = self.shared.program.begin(&mut self.client, n).series;
+    ) -> Option<Instant> {
+        let program = self.shared.program;
+        let series = program.begin(&mut self.client, n).series;
         self.recorder.due(series, intended);
         let sent = self.clock.now();
         self.recorder.in_flight(sent, 1);
-        let mut reply = None;
-        let (outcome, done) = loop {
-            match self.shared.program.step(&mut self.client, reply) {
-                Step::Send(operation) => {
-                    reply = Some(self.call(session, operation, intended, ready));
-                }
-                Step::Wait(length) => {
-                    let now = self.clock.now();
-                    self.wait_until(now + length);
-                    reply = None;
-                }
-                Step::End(outcome) => break (outcome, self.clock.now()),
-            }
-        };
+        let next = |client: &mut workload::Client, reply| program.step(client, reply);
+        let outcome = self.steps(session, intended, ready, next)?;
+        let done = self.clock.now();
         self.recorder.in_flight(done, -1);
         self.recorder.ended(series, &Times { intended, ready, sent, done }, outcome);
         if intended >= Instant(0) {
             self.last_done = Some(done);
         }
         self.glance(done);
-        done
+        Some(done)
+    }
+
+    /// Does what `next` says until the transaction has ended; `None` where it is broken off.
+    fn steps(
+        &mut self,
+        session: &mut Session<'_>,
+        intended: Instant,
+        ready: Instant,
+        mut next: impl FnMut(&mut workload::Client, Option<Outcome>) -> Step,
+    ) -> Option<Outcome> {
+        let mut reply = None;
+        loop {
+            match next(&mut self.client, reply) {
+                Step::Send(operation) => {
+                    reply = Some(self.call(session, operation, intended, ready)?);
+                }
+                Step::Wait(length) => {
+                    let until = self.clock.now() + length;
+                    if !self.wait_until(until) {
+                        return None;
+                    }
+                    reply = None;
+                }
+                Step::End(outcome) => return Some(outcome),
+            }
+        }
     }
 
     fn call(
@@ -217,12 +237,19 @@ impl Caller<'_> {
         operation: OperationIndex,
         intended: Instant,
         ready: Instant,
-    ) -> Outcome {
+    ) -> Option<Outcome> {
+        if self.stop.asked() {
+            return None;
+        }
         let series: Series = self.shared.program.operations()[operation].series;
         self.recorder.due(series, intended);
         let sent = self.clock.now();
         let answer = session.answer(operation, self.shared.program, &self.client);
         let done = self.clock.now();
+        if answer.outcome != Outcome::Ok && self.stop.asked() {
+            // Broken off with the trial: what the system would have said is not known.
+            return None;
+        }
         let late = answer.outcome == Outcome::Ok && done.since(sent) > self.timeout;
         let (outcome, why) = if late {
             (Outcome::TimedOut, "no answer within the time-out")
@@ -233,7 +260,7 @@ impl Caller<'_> {
             self.recorder.error(series, outcome, why);
         }
         self.recorder.ended(series, &Times { intended, ready, sent, done }, outcome);
-        outcome
+        Some(outcome)
     }
 
     /// Counts the time worked, and hands over what was counted at a second's edge.
@@ -280,3 +307,6 @@ impl Caller<'_> {
         true
     }
 }
+
+#[cfg(test)]
+mod tests;

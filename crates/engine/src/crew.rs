@@ -1,6 +1,6 @@
 //! The threads of a trial: started together, watched, and waited for.
 //!
-//! Absent from it: what a thread does.
+//! Absent from it: what a thread does, and how one that waits in a call is made to look up.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +16,9 @@ use crate::plan::{Plan, Stop as End};
 use crate::process;
 use crate::worker::{Ended, Stop};
 
+/// How long the crew waits at most before it looks whether its threads are to be broken off.
+const GLANCE: Nanos = Nanos(200_000_000);
+
 /// What the threads of a trial share.
 pub struct Crew<'a> {
     /// The Plan.
@@ -26,6 +29,9 @@ pub struct Crew<'a> {
     pub asked: &'a AtomicBool,
     /// Where the Measurement is written.
     pub sink: &'a Sink,
+    /// Ends the calls that threads wait in, once the trial is to end; `None` where threads look
+    /// for themselves.
+    pub break_off: Option<&'a dyn Fn()>,
 }
 
 impl Crew<'_> {
@@ -62,7 +68,8 @@ impl Crew<'_> {
                 })?);
             }
             drop(ending);
-            let usage = self.usage(&endings);
+            let stop = Stop { asked: self.asked, failed: &failed, sink: self.sink };
+            let usage = self.usage(&endings, stop);
             let mut whole = Ended { last_done: None, interrupted: false };
             for thread in threads {
                 let ended = thread.join().map_err(|panic| EngineError::Bug(told(&*panic)))??;
@@ -73,29 +80,50 @@ impl Crew<'_> {
         })
     }
 
-    /// What the process uses during the measured part; returns when that is over.
-    fn usage(&self, endings: &mpsc::Receiver<()>) -> process::Usage {
-        // Nothing is ever sent: the channel closes when the last thread has ended.
-        let wait_until = |at: Instant| {
-            let left = Duration::from_nanos(at.since(self.clock.now()).0);
-            let _ended_or_not = endings.recv_timeout(left);
-        };
-        wait_until(Instant(0));
+    /// What the process uses during the measured part. Returns when that is over, or all threads
+    /// have ended where they are to be broken off.
+    fn usage(&self, endings: &mpsc::Receiver<()>, stop: Stop<'_>) -> process::Usage {
+        self.watch(endings, Instant(0), stop);
         let before = process::usage();
         match self.plan.stop {
-            End::DurationNs(length) => wait_until(Instant(0) + Nanos(length)),
-            End::Transactions(_) | End::PerClient(_) => {
-                let _ended = endings.recv();
-            }
+            End::DurationNs(length) => self.watch(endings, Instant(0) + Nanos(length), stop),
+            End::Transactions(_) | End::PerClient(_) => self.watch(endings, FOREVER, stop),
         }
         let after = process::usage();
+        if self.break_off.is_some() {
+            self.watch(endings, FOREVER, stop);
+        }
         process::Usage {
             user_ns: after.user_ns - before.user_ns,
             system_ns: after.system_ns - before.system_ns,
             max_resident_bytes: after.max_resident_bytes,
         }
     }
+
+    /// Waits until `end`, or until the last thread has ended, breaking them off where that is asked
+    /// for.
+    fn watch(&self, endings: &mpsc::Receiver<()>, end: Instant, stop: Stop<'_>) {
+        let mut now = self.clock.now();
+        while now < end {
+            let left = end.since(now);
+            let length = if self.break_off.is_some() { left.min(GLANCE) } else { left };
+            // Nothing is ever sent: the channel closes when the last thread has ended.
+            let waited = endings.recv_timeout(Duration::from_nanos(length.0));
+            if waited == Err(mpsc::RecvTimeoutError::Disconnected) {
+                return;
+            }
+            if let Some(break_off) = self.break_off
+                && stop.asked()
+            {
+                break_off();
+            }
+            now = self.clock.now();
+        }
+    }
 }
+
+/// Later than any trial, and near enough for the time until then to be a length.
+const FOREVER: Instant = Instant(i64::MAX / 2);
 
 /// Breaks the trial off for the other threads when one ends by an error or a panic.
 struct Alarm<'a> {

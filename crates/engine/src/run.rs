@@ -186,7 +186,7 @@ impl Trial<'_> {
         let resolved = hosts.iter().map(|host| http::resolve(host));
         let addresses = resolved.collect::<Result<Vec<_>, _>>()?;
         let waiting = waiting(plan);
-        self.measure("epoll", connections, options, out, |clock, index, recorder, stop| {
+        self.measure("epoll", connections, options, out, None, |clock, index, recorder, stop| {
             let mut net = Epoll::new(clock, addresses.clone(), share(index), waiting)?;
             Worker::new(self.job(http, recorder, index, stop)).run(&mut net).map_err(Into::into)
         })
@@ -200,19 +200,29 @@ impl Trial<'_> {
     ) -> Result<Finished, EngineError> {
         let calls = Calls::new(self.plan, self.program, waiting(self.plan));
         let threads = calls::threads(self.plan);
-        self.measure("none", threads, options, out, |clock, index, recorder, stop| {
-            let link = sqlite.connect()?;
-            Ok(calls.client(index, clock, recorder, stop).run(&mut sqlite.session(&link)))
-        })
+        let break_off = || sqlite.break_off();
+        self.measure(
+            "none",
+            threads,
+            options,
+            out,
+            Some(&break_off),
+            |clock, index, recorder, stop| {
+                let link = sqlite.connect()?;
+                Ok(calls.client(index, clock, recorder, stop).run(&mut sqlite.session(&link)))
+            },
+        )
     }
 
-    /// Runs `work` on a thread for each recorder, by the clock of the wall.
+    /// Runs `work` on a thread for each recorder, by the clock of the wall. `break_off` ends the
+    /// calls that threads wait in.
     fn measure(
         &self,
         net: &str,
         connections: u32,
         options: Options,
         out: Box<dyn Write + Send>,
+        break_off: Option<&dyn Fn()>,
         work: impl Fn(Clock, u32, Recorder, Stop<'_>) -> Result<Ended, EngineError> + Sync,
     ) -> Result<Finished, EngineError> {
         let plan = self.plan;
@@ -226,7 +236,7 @@ impl Trial<'_> {
             "pid": std::process::id(),
         });
         sink.event(Instant(-(plan.warmup_ns as i64)), "start", &note);
-        let crew = Crew { plan, clock, asked: self.asked, sink: &sink };
+        let crew = Crew { plan, clock, asked: self.asked, sink: &sink, break_off };
         let worked =
             crew.work(recorders, |index, recorder, stop| work(clock, index, recorder, stop));
         let (ended, usage) = match worked {

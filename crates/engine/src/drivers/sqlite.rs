@@ -13,8 +13,9 @@
 //!
 //! **Outcomes.** A statement interrupted at the time-out, or that waited so long for a lock,
 //! timed out; any other refusal, a deadlock that `SQLite` ends at once among them, failed with
-//! `SQLite`'s message. After either the transaction is rolled back. A wait for a lock is
-//! `SQLite`'s own: it sleeps from 1 ms up to 100 ms between tries. An answer that came, but late,
+//! `SQLite`'s message. After either the transaction is rolled back. A wait for a lock is like
+//! `SQLite`'s own: it sleeps from 1 ms up to 100 ms between tries; but a trial that is broken off
+//! ends it, which `SQLite`'s own does not know. An answer that came, but late,
 //! is the caller's to judge, who knows when it was sent.
 //!
 //! Absent: threads, and any clock but for time-outs.
@@ -23,7 +24,7 @@ mod sql;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 use base::clock::monotonic_ns;
@@ -40,6 +41,8 @@ use crate::workload::{Client, OperationIndex, OperationInfo, Program};
 
 /// How many of `SQLite`'s instructions pass between two looks at the clock: some 50 µs of work.
 const INSTRUCTIONS_BETWEEN_LOOKS: i32 = 4096;
+/// How long the sleeps between tries for a lock are, as in `SQLite`'s own handler; the last stays.
+const NAPS_MS: [i64; 12] = [1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100];
 
 /// The driver, compiled and shared by all clients.
 #[derive(Clone, Debug)]
@@ -50,6 +53,8 @@ pub struct Sqlite {
     operations: Vec<Operation>,
     /// By index of the transaction: whether it runs between `BEGIN` and `COMMIT`.
     wrapped: Vec<bool>,
+    /// Whether every call is to end now.
+    broken_off: Arc<AtomicBool>,
 }
 
 #[derive(Clone, Debug)]
@@ -107,6 +112,7 @@ impl Sqlite {
             timeout_ns: i64::try_from(plan.timeout_ns).unwrap_or(i64::MAX),
             wrapped: wrapped.collect(),
             operations,
+            broken_off: Arc::default(),
         })
     }
 
@@ -119,17 +125,33 @@ impl Sqlite {
             )
         };
         let mut connection = Connection::open(&self.path).map_err(host)?;
-        // Rounded up, so that a wait for a lock that ends at the time-out is known as such.
-        let wait_ms = (self.timeout_ns as u64).div_ceil(1_000_000).min(i32::MAX as u64);
-        connection.busy_timeout(Duration::from_millis(wait_ms)).map_err(host)?;
+        let deadline_ns = monotonic_ns().saturating_add(self.timeout_ns);
+        let deadline_ns = Arc::new(AtomicI64::new(deadline_ns));
+        let (watched, broken_off) = (Arc::clone(&deadline_ns), Arc::clone(&self.broken_off));
+        let wait = move |tries: i32| {
+            let left_ns = watched.load(Ordering::Relaxed).saturating_sub(monotonic_ns());
+            let goes_on = left_ns > 0 && !broken_off.load(Ordering::Relaxed);
+            if goes_on {
+                let nap_ms = NAPS_MS[(tries as usize).min(NAPS_MS.len() - 1)];
+                std::thread::sleep(Duration::from_nanos(left_ns.min(nap_ms * 1_000_000) as u64));
+            }
+            goes_on
+        };
+        connection.busy_handler(Some(wait)).map_err(host)?;
         for (name, value) in &self.pragmas {
             self.set(&connection, name, value)?;
         }
-        let deadline_ns = Arc::new(AtomicI64::new(i64::MAX));
-        let watched = Arc::clone(&deadline_ns);
-        let late = move || monotonic_ns() > watched.load(Ordering::Relaxed);
-        connection.progress_handler(INSTRUCTIONS_BETWEEN_LOOKS, Some(late)).map_err(host)?;
+        let (watched, broken_off) = (Arc::clone(&deadline_ns), Arc::clone(&self.broken_off));
+        let is_over = move || {
+            monotonic_ns() > watched.load(Ordering::Relaxed) || broken_off.load(Ordering::Relaxed)
+        };
+        connection.progress_handler(INSTRUCTIONS_BETWEEN_LOOKS, Some(is_over)).map_err(host)?;
         Ok(Link { connection, deadline_ns })
+    }
+
+    /// Ends, from any thread, every call that is waited in and every later one that takes long.
+    pub fn break_off(&self) {
+        self.broken_off.store(true, Ordering::Relaxed);
     }
 
     fn set(&self, connection: &Connection, name: &str, value: &str) -> Result<(), HostError> {

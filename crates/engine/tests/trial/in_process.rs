@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 use engine::error::EngineError;
-use engine::{Control, run};
+use engine::{Control, Finished, run};
 use serde_json::{Value, json};
 use tally::{Counter, Field, Kind};
 
-use crate::laboratory::{MILLISECOND, SECOND, measure};
+use crate::laboratory::{MILLISECOND, SECOND, broken_off, measure};
 
 /// A folder that goes away with this value.
 struct Folder(PathBuf);
@@ -87,6 +88,59 @@ fn an_open_load_beyond_capacity_waits_and_is_left_open_after_the_tail() {
     assert!(measured.quantile_ns(Field::Wait, 1.0) > 100 * MILLISECOND);
     let lag = measured.quantile_ns(Field::Lag, 0.5);
     assert!(lag < MILLISECOND, "the calls were counted as a lag of {lag} ns");
+}
+
+#[test]
+fn a_trial_is_broken_off_although_its_clients_wait_for_a_lock() {
+    let folder = Folder::new("locked");
+    let holder = rusqlite::Connection::open(folder.0.join("data")).unwrap();
+    holder.execute_batch("CREATE TABLE t (id); BEGIN EXCLUSIVE").unwrap();
+    let shape = json!([{"from_per_second": 100, "to_per_second": 100, "length_ns": SECOND}]);
+    for schedule in
+        [json!({"closed": {"clients": 2}}), json!({"open": {"connections": 2, "shape": shape}})]
+    {
+        for stop in [json!({"duration_ns": SECOND / 5}), json!({"transactions": 50})] {
+            let keys = json!({"schedule": schedule, "stop": stop, "timeout_ns": 60 * SECOND});
+            let plan = plan(&folder, "INSERT INTO t VALUES (1)", &keys);
+            // Long enough for the measured part of the first stop to be over, and for the naps
+            // between tries to have grown to their longest.
+            let asked_after = Duration::from_millis(600);
+            let began = Instant::now();
+            let (finished, measured) = broken_off(&plan, asked_after);
+            let took = began.elapsed().saturating_sub(asked_after);
+            assert_eq!(finished, Finished::Interrupted);
+            assert!(took < Duration::from_secs(2), "it took {took:?}");
+            // What was under way has no outcome, and is not the system's failure.
+            assert_eq!(measured.outcomes(), [0, 0, 0, 0]);
+            assert!(measured.open() >= 2);
+        }
+    }
+}
+
+#[test]
+fn a_trial_is_broken_off_within_a_statement_and_between_statements() {
+    let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) \
+                   SELECT count(*) FROM n";
+    let folder = Folder::new("endless");
+    let keys = json!({
+        "schedule": {"closed": {"clients": 1}}, "stop": {"transactions": 1},
+        "timeout_ns": 60 * SECOND,
+    });
+    let short = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1000) \
+                 SELECT count(*) > 0 FROM n";
+    let mut many = plan(&folder, short, &keys);
+    many["workload"]["values"] =
+        json!({"ids": {"list": {"low": 1, "high": 100_000_000, "length": 1_000_000}}});
+    many["workload"]["transactions"][0]["operations"][0]["for_each"] = json!("ids");
+    for plan in [plan(&folder, endless, &keys), many] {
+        let asked_after = Duration::from_millis(600);
+        let began = Instant::now();
+        let (finished, measured) = broken_off(&plan, asked_after);
+        let took = began.elapsed().saturating_sub(asked_after);
+        assert_eq!(finished, Finished::Interrupted);
+        assert!(took < Duration::from_secs(2), "it took {took:?}");
+        assert_eq!(measured.outcomes(), [0, 0, 0, 0]);
+    }
 }
 
 #[test]

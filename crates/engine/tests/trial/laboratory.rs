@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use engine::{Control, Finished, run};
 use serde_json::{Value, json};
@@ -54,6 +55,22 @@ pub fn measure(plan: &Value) -> Measured {
     assert_eq!(finished, Finished::Complete);
     let bytes = out.bytes();
     Measured { measurement: Measurement::read(&bytes).unwrap(), bytes }
+}
+
+/// Runs a Plan that is asked to end so long after it began, and reads what it left.
+pub fn broken_off(plan: &Value, after: Duration) -> (Finished, Measured) {
+    let stop = AtomicBool::new(false);
+    let out = SharedBytes::default();
+    let finished = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(after);
+            stop.store(true, Ordering::Relaxed);
+        });
+        let control = Control { stop: &stop, progress: None, allow_debug: true };
+        run(&plan.to_string(), Box::new(out.clone()), control).unwrap()
+    });
+    let bytes = out.bytes();
+    (finished, Measured { measurement: Measurement::read(&bytes).unwrap(), bytes })
 }
 
 /// A Measurement and short ways to its figures, all of the measured part.
