@@ -1,11 +1,11 @@
-"""The entry point: puts the subcommands together and turns errors into one line and a code."""
+"""Puts the subcommands together and turns errors into one line and a code."""
 
 import errno
 import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn, cast
+from typing import cast
 
 import typer
 
@@ -65,7 +65,7 @@ def outcome(arguments: Sequence[str]) -> int:
     except UsageError as error:
         what = " ".join(str(error).split())
         return complain(Exit.BAD_INPUT, f"{what} (see benchlab --help)", as_json)
-    except (typer.Abort, KeyboardInterrupt):
+    except typer.Abort:
         return complain(Exit.INTERRUPTED, "interrupted", as_json)
     except BrokenPipeError:
         # The reader has gone, which is its right; what is left in the buffer has nowhere to go.
@@ -75,8 +75,3 @@ def outcome(arguments: Sequence[str]) -> int:
         hint = "; free some space, then resume" if error.errno == errno.ENOSPC else ""
         return complain(Exit.NOTHING_MEASURED, f"{error}{hint}", as_json)
     return int(code) if isinstance(code, int) else Exit.DONE
-
-
-def main() -> NoReturn:
-    """The console script."""
-    sys.exit(outcome(sys.argv[1:]))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import typer
 
+from benchlab.cli import interrupting
 from benchlab.cli.answering import answer
 from benchlab.cli.progress import Display
 from benchlab.lab.budget import estimate_time
@@ -65,4 +66,6 @@ def run_opened(
         )
     if record.state == "interrupted" and record.sessions_done == 0:
         raise typer.Exit(Exit.INTERRUPTED)
-    answer(run, as_json=as_json, open_page=open_page)
+    kept = f"what was measured is kept; its answer: benchlab report {run.id}"
+    with interrupting.Advising(kept):
+        answer(run, as_json=as_json, open_page=open_page)
