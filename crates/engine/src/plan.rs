@@ -46,6 +46,11 @@ pub struct Plan {
     /// Whether a connection serves one transaction or many.
     #[serde(default)]
     pub connection: Connection,
+    /// How many transactions may be under way on a connection, their requests sent without waiting
+    /// for the answers before. Clients share connections in groups of so many; an open schedule
+    /// gives each connection so many.
+    #[serde(default = "Plan::default_pipeline")]
+    pub pipeline: u32,
     /// The network provider; the Measurement names the one that was used.
     #[serde(default)]
     pub net: Net,
@@ -69,6 +74,10 @@ impl Plan {
     }
 
     fn default_workers() -> u32 {
+        1
+    }
+
+    fn default_pipeline() -> u32 {
         1
     }
 }

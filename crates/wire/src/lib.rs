@@ -5,4 +5,5 @@
 //! random numbers, and any judgement of what an answer should have been. Nothing here panics,
 //! whatever the input.
 
+pub mod frames;
 pub mod http;

@@ -1,7 +1,7 @@
 //! HTTP/1.1: operations become requests, answers become verdicts.
 //!
 //! Capabilities: any method but CONNECT, templates in path, headers and body; status, headers and
-//! body of the answer are checked. Absent: TLS, redirects, compression, cookies, pipelining.
+//! body of the answer are checked. Absent: TLS, redirects, compression, cookies.
 
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use memchr::memmem;
 use wire::http::{Event, Heads, Kind, ResponseHead, Responses, encode_request};
 
-use super::{Protocol, Reason, Received};
+use super::{Opening, Protocol, Reason, Received};
 use crate::error::{HostError, PlanError};
 use crate::plan::{Expect, HttpRequest, Request};
 use crate::template::Template;
@@ -48,10 +48,14 @@ struct Expectation {
     contains: Option<Template>,
 }
 
-/// What is remembered of a connection: where its answer stands, and what that must be.
+/// What is remembered of a connection: where its answer stands.
 pub struct Conn {
     target: usize,
     reader: Responses,
+}
+
+/// What an answer must be, and what has been seen of it.
+pub struct Asked {
     operation: OperationIndex,
     kind: Kind,
     verdict: Result<(), Reason>,
@@ -239,11 +243,14 @@ impl Expectation {
 
 impl Protocol for Http {
     type Conn = Conn;
+    type Asked = Asked;
 
     fn conn(&self, target: usize) -> Conn {
-        Conn {
-            target,
-            reader: Responses::default(),
+        Conn { target, reader: Responses::default() }
+    }
+
+    fn asked(&self) -> Asked {
+        Asked {
             operation: 0,
             kind: Kind::Other,
             verdict: Ok(()),
@@ -252,13 +259,15 @@ impl Protocol for Http {
         }
     }
 
-    fn connected(&mut self, conn: &mut Conn) {
+    fn open(&mut self, conn: &mut Conn, _out: &mut Vec<u8>) -> Result<Opening, Reason> {
         conn.reader.reset();
+        Ok(Opening::Ready)
     }
 
     fn encode(
         &mut self,
         conn: &mut Conn,
+        asked: &mut Asked,
         operation: OperationIndex,
         client: &Client,
         out: &mut Vec<u8>,
@@ -266,9 +275,9 @@ impl Protocol for Http {
         if self.operations[operation].fixed.is_none() {
             self.render(operation, client);
         }
-        let asked = &self.operations[operation];
-        conn.expect(operation, asked, client);
-        if let Some(fixed) = &asked.fixed {
+        let request = &self.operations[operation];
+        asked.expect(operation, request, client);
+        if let Some(fixed) = &request.fixed {
             out.extend_from_slice(&fixed[conn.target]);
             return Ok(());
         }
@@ -276,44 +285,40 @@ impl Protocol for Http {
             let start = if index == 0 { 0 } else { self.ends[index - 1] };
             &self.rendered[start..self.ends[index]]
         };
-        let count = asked.headers.len();
-        let body = asked.body.as_ref().map(|_| part(count + 1));
+        let count = request.headers.len();
+        let body = request.body.as_ref().map(|_| part(count + 1));
         let values = (1..=count).map(part);
-        asked
+        request
             .write(&self.hosts[conn.target], part(0), values, body, out)
             .map_err(Reason::Unsendable)
     }
 
-    fn receive(&mut self, conn: &mut Conn, bytes: &[u8]) -> Received {
-        let mut input = bytes;
+    fn receive(&mut self, conn: &mut Conn, asked: &mut Asked, input: &mut &[u8]) -> Received {
         loop {
-            match conn.reader.next(conn.kind, &mut self.heads, &mut input) {
+            match conn.reader.next(asked.kind, &mut self.heads, input) {
                 Ok(Event::More) => return Received::More,
                 Ok(Event::Head(head)) => {
-                    let expect = &self.operations[conn.operation].expect;
-                    conn.verdict = expect.check_head(&head, &conn.headers);
+                    let expect = &self.operations[asked.operation].expect;
+                    asked.verdict = expect.check_head(&head, &asked.headers);
                 }
-                Ok(Event::Body(data)) => conn.body.take(data),
-                Ok(Event::End { .. }) if !input.is_empty() => {
-                    return Received::Broken(Reason::Surplus);
-                }
+                Ok(Event::Body(data)) => asked.body.take(data),
                 Ok(Event::End { keep }) => {
-                    return Received::Reply { verdict: conn.verdict(), keep };
+                    return Received::Reply { verdict: asked.verdict(), keep };
                 }
                 Err(error) => return Received::Broken(Reason::Http(error)),
             }
         }
     }
 
-    fn ended(&mut self, conn: &mut Conn) -> Received {
+    fn ended(&mut self, conn: &mut Conn, asked: &mut Asked) -> Received {
         match conn.reader.closed() {
-            Ok(()) => Received::Reply { verdict: conn.verdict(), keep: false },
+            Ok(()) => Received::Reply { verdict: asked.verdict(), keep: false },
             Err(error) => Received::Broken(Reason::Http(error)),
         }
     }
 }
 
-impl Conn {
+impl Asked {
     /// Notes what the answer must be, while the values it is made from are still there.
     fn expect(&mut self, index: OperationIndex, operation: &Operation, client: &Client) {
         self.operation = index;

@@ -30,6 +30,49 @@ pub enum Reason {
     Fault(Fault),
     /// It took longer than the time-out.
     TimedOut,
+    /// An earlier answer on the connection was the last of it.
+    Behind,
+    /// The server's own words.
+    Server(Told),
+}
+
+/// What a server said, as far as it fits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    length: u8,
+    bytes: [u8; Told::MAX_BYTES],
+}
+
+impl Told {
+    /// Longer texts are cut.
+    const MAX_BYTES: usize = 94;
+
+    /// The beginning of a text; what is not UTF-8 is left out.
+    pub fn new(text: &[u8]) -> Told {
+        let mut told = Told { length: 0, bytes: [0; Told::MAX_BYTES] };
+        for chunk in text.utf8_chunks() {
+            for character in chunk.valid().chars().filter(|c| !c.is_control()) {
+                let from = usize::from(told.length);
+                let Some(room) = told.bytes.get_mut(from..from + character.len_utf8()) else {
+                    return told;
+                };
+                character.encode_utf8(room);
+                told.length += character.len_utf8() as u8;
+            }
+        }
+        told
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..usize::from(self.length)]).unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.text().fmt(f)
+    }
 }
 
 impl fmt::Display for Reason {
@@ -43,6 +86,8 @@ impl fmt::Display for Reason {
             Reason::Unsendable(invalid) => invalid.fmt(f),
             Reason::Fault(fault) => fault.fmt(f),
             Reason::TimedOut => f.write_str("no answer within the time-out"),
+            Reason::Behind => f.write_str("the connection ended by an earlier answer on it"),
+            Reason::Server(told) => f.write_str(told.text()),
         }
     }
 }
@@ -63,29 +108,63 @@ pub enum Received {
     Broken(Reason),
 }
 
+/// How the opening of a connection stands: the log-in, the preparing of statements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// More must arrive.
+    More,
+    /// Operations may be asked.
+    Ready,
+}
+
 /// The client side of a network protocol; each worker has one of its own.
 pub trait Protocol {
     /// What is remembered of a connection.
     type Conn;
 
+    /// What is remembered of an operation whose answer is still to come. A connection may have
+    /// several; their answers come in the order of asking.
+    type Asked;
+
     /// A connection of the worker, to the target of that number.
     fn conn(&self, target: usize) -> Self::Conn;
 
-    /// The connection was made anew.
-    fn connected(&mut self, conn: &mut Self::Conn);
+    /// Room for what is remembered of an operation.
+    fn asked(&self) -> Self::Asked;
+
+    /// The connection was made anew: appends to `out` what the client says first.
+    fn open(&mut self, conn: &mut Self::Conn, out: &mut Vec<u8>) -> Result<Opening, Reason>;
+
+    /// Takes bytes that arrive before the connection is open, and appends what is to be said.
+    fn opening(
+        &mut self,
+        conn: &mut Self::Conn,
+        input: &mut &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Opening, Reason> {
+        let (_, _, _) = (conn, input, out);
+        Err(Reason::Surplus)
+    }
 
     /// Appends the request of an operation to `out`, and remembers what its answer must be.
     fn encode(
         &mut self,
         conn: &mut Self::Conn,
+        asked: &mut Self::Asked,
         operation: OperationIndex,
         client: &Client,
         out: &mut Vec<u8>,
     ) -> Result<(), Reason>;
 
-    /// Takes bytes that arrived while an answer is awaited.
-    fn receive(&mut self, conn: &mut Self::Conn, bytes: &[u8]) -> Received;
+    /// Takes bytes off the front of `input` while this operation's answer is the next to come, and
+    /// leaves what lies behind it; all is taken where the answer is not whole yet.
+    fn receive(
+        &mut self,
+        conn: &mut Self::Conn,
+        asked: &mut Self::Asked,
+        input: &mut &[u8],
+    ) -> Received;
 
-    /// The connection ended while an answer was awaited: that may have made the answer whole.
-    fn ended(&mut self, conn: &mut Self::Conn) -> Received;
+    /// The connection ended while this answer was awaited: that may have made it whole.
+    fn ended(&mut self, conn: &mut Self::Conn, asked: &mut Self::Asked) -> Received;
 }

@@ -40,6 +40,9 @@ struct End {
     /// is dropped.
     generation: u32,
     open: bool,
+    /// Whether the server never answers here again: answers come in order, so one that does not
+    /// come holds up those behind it.
+    silent: bool,
     responder: Responder,
 }
 
@@ -246,6 +249,9 @@ impl State {
 
     fn answer(&mut self, at: Instant, job: Job) {
         let Job { link, generation, question, misdeed } = job;
+        if self.there(link, generation) && self.links[link as usize].silent {
+            return;
+        }
         let arrives = at + Nanos(self.setup.latency_ns);
         let whole = match misdeed {
             Some(Misdeed::Error) => self.error.to(question),
@@ -256,7 +262,12 @@ impl State {
             Some(Misdeed::Garbage) => (b"\x16\x03 this is no answer\r\n\r\n".as_slice(), false),
             Some(Misdeed::Cut) => (&whole[..whole.len() / 2], true),
             Some(Misdeed::Close) => (b"".as_slice(), true),
-            Some(Misdeed::Silence) => return,
+            Some(Misdeed::Silence) => {
+                if self.there(link, generation) {
+                    self.links[link as usize].silent = true;
+                }
+                return;
+            }
         };
         if !bytes.is_empty() {
             let bytes = bytes.to_vec();
@@ -289,6 +300,7 @@ impl Io for State {
     fn connect(&mut self, link: Link, _target: usize) {
         let end = &mut self.links[link as usize];
         end.open = true;
+        end.silent = false;
         end.responder = Responder::default();
         let generation = end.generation;
         let at = self.now + Nanos(2 * self.setup.latency_ns);

@@ -63,6 +63,12 @@ impl Plan {
         )?;
         need(self.timeout_ns > 0, "timeout_ns", "an operation needs some time")?;
         need(self.workers > 0, "workers", "at least one worker is needed")?;
+        need(self.pipeline > 0, "pipeline", "1 is a request at a time")?;
+        need(
+            self.pipeline == 1 || self.connection == Connection::Kept,
+            "pipeline",
+            "a connection for each transaction carries one: 1",
+        )?;
         need(
             i64::try_from(self.warmup_ns).is_ok(),
             "warmup_ns",
@@ -76,7 +82,12 @@ impl Plan {
         need(count > 0, path, "the measured part would be empty")?;
         match &self.schedule {
             Schedule::Closed { clients, .. } => {
-                need(*clients > 0, "schedule.closed.clients", "at least one client is needed")
+                need(*clients > 0, "schedule.closed.clients", "at least one client is needed")?;
+                need(
+                    clients.is_multiple_of(self.pipeline),
+                    "pipeline",
+                    format!("{clients} clients cannot share connections in groups of so many"),
+                )
             }
             Schedule::Open { connections, shape, .. } => {
                 let field = "schedule.open.connections";

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use base::{Instant, Nanos};
 use tally::{Outcome, Series};
 
-use super::slot::{Bytes, Line, Task};
-use super::{Pace, Worker};
+use super::slot::{Bytes, Stage, State, Task};
+use super::{Pace, Who, Worker};
 use crate::drivers::{Protocol, Reason, Received};
 use crate::net::{Io, Link};
 use crate::workload::{OperationIndex, Step};
@@ -24,27 +24,40 @@ impl<P: Protocol> Worker<'_, P> {
             if self.is_closing(now) {
                 return;
             }
-            let Pace::Open { arrivals, free, .. } = &mut self.pace else { return };
-            let Some(index) = free.pop_front() else { return };
-            let slot = &mut self.slots[index as usize];
-            slot.listed = false;
-            if slot.is_free(self.fresh, now)
+            let Pace::Open { free, .. } = &mut self.pace else { return };
+            let Some(slot) = free.pop_front() else { return };
+            self.slots[slot as usize].listed = false;
+            if self.is_free(slot, now)
+                && let Pace::Open { arrivals, .. } = &mut self.pace
                 && let Some(due) = arrivals.take()
             {
-                slot.n = due.n;
-                self.take_up(io, index, due.intended, due.ready, now);
+                self.slots[slot as usize].n = due.n;
+                self.take_up(io, slot, due.intended, due.ready, now);
             }
         }
     }
 
+    /// Whether a transaction of an open schedule may be given to the slot.
+    fn is_free(&self, slot: u32, now: Instant) -> bool {
+        self.slots[slot as usize].task == Task::Free
+            && match self.lines[self.link(slot) as usize].state {
+                State::Up => true,
+                State::Down { retry } => self.fresh && retry <= now,
+                State::Connecting { .. } => false,
+            }
+    }
+
     /// Lists a slot as free, if it is.
-    pub(super) fn offer(&mut self, index: u32, now: Instant) {
-        let Pace::Open { free, .. } = &mut self.pace else { return };
-        let slot = &mut self.slots[index as usize];
-        if !slot.listed && slot.is_free(self.fresh, now) {
-            slot.listed = true;
-            free.push_back(index);
+    pub(super) fn offer(&mut self, slot: u32, now: Instant) {
+        if matches!(self.pace, Pace::Closed { .. })
+            || self.slots[slot as usize].listed
+            || !self.is_free(slot, now)
+        {
+            return;
         }
+        let Pace::Open { free, .. } = &mut self.pace else { return };
+        self.slots[slot as usize].listed = true;
+        free.push_back(slot);
     }
 
     /// A client's next transaction is due.
@@ -84,23 +97,24 @@ impl<P: Protocol> Worker<'_, P> {
         reply: Option<Outcome>,
         now: Instant,
     ) {
+        let link = self.link(index);
         let slot = &mut self.slots[index as usize];
         match self.program.step(&mut slot.client, reply) {
-            Step::Send(operation) => match slot.line {
-                Line::Up => self.ask(io, index, operation, now),
-                Line::Down { retry } => {
+            Step::Send(operation) => match self.lines[link as usize].state {
+                State::Up => self.ask(io, index, operation, now),
+                State::Down { retry } => {
                     slot.task = Task::Waiting(operation);
                     if retry <= now {
-                        self.connect(io, index, now);
+                        self.connect(io, link, now);
                     } else {
-                        self.wakes.add(retry, index);
+                        self.wakes.add(retry, self.id(Who::Line(link)));
                     }
                 }
-                Line::Connecting { .. } => slot.task = Task::Waiting(operation),
+                State::Connecting { .. } => slot.task = Task::Waiting(operation),
             },
             Step::Wait(length) => {
                 slot.task = Task::Pausing { until: now + length };
-                self.wakes.add(now + length, index);
+                self.wakes.add(now + length, self.id(Who::Slot(index)));
             }
             Step::End(outcome) => self.finish(io, index, outcome, now),
         }
@@ -114,22 +128,28 @@ impl<P: Protocol> Worker<'_, P> {
         operation: OperationIndex,
         now: Instant,
     ) {
+        let link = self.link(index);
+        self.cork(io, link);
         let slot = &mut self.slots[index as usize];
+        let line = &mut self.lines[link as usize];
         slot.operation = self.program.operations()[operation].series;
         slot.asked = now;
         slot.operation_bytes = Bytes::default();
         self.recorder.due(slot.operation, slot.intended);
-        self.out.clear();
-        let encoded = self.protocol.encode(&mut slot.conn, operation, &slot.client, &mut self.out);
-        if let Err(reason) = encoded {
+        let before = self.out.len();
+        let (asked, out) = (&mut slot.asked_for, &mut self.out);
+        if let Err(reason) =
+            self.protocol.encode(&mut line.conn, asked, operation, &slot.client, out)
+        {
+            out.truncate(before);
             self.end_operation(index, Outcome::Failed, Some(reason), now);
             return self.finish(io, index, Outcome::Failed, now);
         }
         slot.task = Task::Asking(operation);
-        slot.operation_bytes.out = self.out.len() as u64;
+        slot.operation_bytes.out = (out.len() - before) as u64;
+        line.asking.push_back(index);
         self.mark_sent(index, now);
-        self.timeouts.start(index, now);
-        io.send(index, &self.out);
+        self.timeouts.start(self.id(Who::Slot(index)), now);
     }
 
     /// The transaction's first byte is handed to the system, or its connection begun.
@@ -142,24 +162,48 @@ impl<P: Protocol> Worker<'_, P> {
     }
 
     /// Bytes arrived.
-    pub(super) fn received<I: Io>(&mut self, io: &mut I, index: Link, bytes: &[u8], now: Instant) {
-        let slot = &mut self.slots[index as usize];
-        if !matches!(slot.task, Task::Asking(_)) {
-            let operation = slot.operation;
-            self.tell(operation, Outcome::Failed, Reason::Surplus);
-            io.close(index);
-            return self.down(index, now);
+    pub(super) fn received<I: Io>(
+        &mut self,
+        io: &mut I,
+        link: Link,
+        mut bytes: &[u8],
+        now: Instant,
+    ) {
+        if let State::Connecting { since, stage: Stage::Opening } = self.lines[link as usize].state
+        {
+            return self.open(io, link, since, bytes, now);
         }
-        slot.operation_bytes.back += bytes.len() as u64;
-        let received = self.protocol.receive(&mut slot.conn, bytes);
-        self.take_in(io, index, received, now);
+        // An answer may be the end of its connection: what came behind it is nobody's then.
+        while !bytes.is_empty() && self.lines[link as usize].state == State::Up {
+            let line = &mut self.lines[link as usize];
+            let Some(&index) = line.asking.front() else {
+                let operation = self.slots[self.slots_of(link).start as usize].operation;
+                self.tell(operation, Outcome::Failed, Reason::Surplus);
+                self.hang_up(io, link);
+                return self.down(link, now);
+            };
+            let slot = &mut self.slots[index as usize];
+            let before = bytes.len();
+            let mut received =
+                self.protocol.receive(&mut line.conn, &mut slot.asked_for, &mut bytes);
+            slot.operation_bytes.back += (before - bytes.len()) as u64;
+            if received == Received::More {
+                return;
+            }
+            line.asking.pop_front();
+            let answered = matches!(received, Received::Reply { .. });
+            if answered && !bytes.is_empty() && line.asking.is_empty() {
+                received = Received::Broken(Reason::Surplus);
+            }
+            self.take_in(io, index, received, now);
+        }
     }
 
     /// An answer, or what came instead.
     pub(super) fn take_in<I: Io>(
         &mut self,
         io: &mut I,
-        index: Link,
+        index: u32,
         received: Received,
         now: Instant,
     ) {
@@ -169,19 +213,24 @@ impl<P: Protocol> Worker<'_, P> {
             Received::Reply { verdict: Err(reason), keep } => (Outcome::Failed, Some(reason), keep),
             Received::Broken(reason) => (Outcome::Failed, Some(reason), false),
         };
-        self.timeouts.stop(index);
+        self.timeouts.stop(self.id(Who::Slot(index)));
         self.end_operation(index, outcome, reason, now);
-        if !keep && self.slot(index).line == Line::Up {
-            io.close(index);
+        let link = self.link(index);
+        let closes = !keep && self.lines[link as usize].state == State::Up;
+        if closes {
+            self.hang_up(io, link);
             if reason.is_none() {
                 // The server's wish is no failure: the next connection is made at once.
-                self.slot(index).line = Line::Down { retry: now };
-                self.wakes.add(now, index);
+                self.lines[link as usize].state = State::Down { retry: now };
+                self.wakes.add(now, self.id(Who::Line(link)));
             } else {
-                self.down(index, now);
+                self.down(link, now);
             }
         }
         self.step(io, index, Some(outcome), now);
+        if closes {
+            self.abandon(io, link, Reason::Behind, now);
+        }
     }
 
     /// Counts the slot's operation.
@@ -214,6 +263,7 @@ impl<P: Protocol> Worker<'_, P> {
 
     /// Counts the slot's transaction, and lets it go on to the next.
     pub(super) fn finish<I: Io>(&mut self, io: &mut I, index: u32, outcome: Outcome, now: Instant) {
+        let link = self.link(index);
         let slot = &mut self.slots[index as usize];
         slot.task = Task::Free;
         self.under_way -= 1;
@@ -226,18 +276,21 @@ impl<P: Protocol> Worker<'_, P> {
         if was_sent {
             self.recorder.in_flight(now, -1);
         }
+        let line = &mut self.lines[link as usize];
         if outcome == Outcome::Ok {
-            slot.failures = 0;
+            line.failures = 0;
         }
-        if self.fresh && !matches!(slot.line, Line::Down { .. }) {
-            io.close(index);
-            slot.line = Line::Down { retry: now };
+        if self.fresh && !matches!(line.state, State::Down { .. }) {
+            line.state = State::Down { retry: now };
+            self.timeouts.stop(self.id(Who::Line(link)));
+            self.hang_up(io, link);
         }
         self.next(io, index, was_sent, now);
     }
 
     /// What the slot does after a transaction.
     fn next<I: Io>(&mut self, io: &mut I, index: u32, was_sent: bool, now: Instant) {
+        let link = self.link(index);
         let slot = &mut self.slots[index as usize];
         let Pace::Closed { think, .. } = &self.pace else {
             // Where nothing was sent, whoever gave the slot its transaction goes on giving.
@@ -252,43 +305,45 @@ impl<P: Protocol> Worker<'_, P> {
             return self.begin(io, index, now, now);
         }
         let mut due = now + pause;
-        if !was_sent && slot.line == Line::Up {
+        let line = &mut self.lines[link as usize];
+        if !was_sent && line.state == State::Up {
             // Nothing was asked, so nothing but this pause lets time go by.
-            slot.failures += 1;
-            due = due + slot.back_off();
+            line.failures += 1;
+            due = due + line.back_off();
         }
         self.rest(index, due);
     }
 
     /// Something that was to be done at a time.
-    pub(super) fn woken<I: Io>(&mut self, io: &mut I, index: u32, now: Instant) {
-        let slot = &mut self.slots[index as usize];
-        match slot.task {
-            Task::Resting { until } if until <= now => return self.begin(io, index, until, now),
-            Task::Pausing { until } if until <= now => return self.step(io, index, None, now),
-            _ => {}
+    pub(super) fn woken<I: Io>(&mut self, io: &mut I, id: u32, now: Instant) {
+        match self.who(id) {
+            Who::Slot(index) => match self.slots[index as usize].task {
+                Task::Resting { until } if until <= now => self.begin(io, index, until, now),
+                Task::Pausing { until } if until <= now => self.step(io, index, None, now),
+                _ => {}
+            },
+            Who::Line(link) => self.retry(io, link, now),
         }
-        let wanted =
-            matches!(slot.task, Task::Waiting(_)) || !(self.fresh || slot.task == Task::Finished);
-        match slot.line {
-            Line::Down { retry } if retry <= now && wanted => self.connect(io, index, now),
+    }
+
+    /// A connection that was lost or not made is tried again, if anybody wants it.
+    fn retry<I: Io>(&mut self, io: &mut I, link: Link, now: Instant) {
+        let wants = |slot: u32| match self.slots[slot as usize].task {
+            Task::Waiting(_) => true,
+            Task::Finished => false,
+            _ => !self.fresh,
+        };
+        match self.lines[link as usize].state {
+            State::Down { retry } if retry <= now && self.slots_of(link).any(wants) => {
+                self.connect(io, link, now);
+            }
             _ => {
-                self.offer(index, now);
+                for slot in self.slots_of(link) {
+                    self.offer(slot, now);
+                }
                 self.assign(io);
             }
         }
-    }
-}
-
-impl<C> super::slot::Slot<C> {
-    /// Whether a transaction may be given to it.
-    fn is_free(&self, fresh: bool, now: Instant) -> bool {
-        self.task == Task::Free
-            && match self.line {
-                Line::Up => true,
-                Line::Down { retry } => fresh && retry <= now,
-                Line::Connecting { .. } => false,
-            }
     }
 }
 

@@ -1,55 +1,113 @@
-//! Connections: made, lost, timed out and made again.
+//! Connections: made, opened, lost, timed out and made again.
 
 use base::{Instant, Nanos};
 use tally::{Outcome, Times};
 
-use super::slot::{Line, Task};
-use super::{Pace, Worker};
-use crate::drivers::{Protocol, Reason, Received};
+use super::slot::{Stage, State, Task};
+use super::{Pace, Who, Worker};
+use crate::drivers::{Opening, Protocol, Reason, Received};
 use crate::net::{Fault, Io, Link};
 
 impl<P: Protocol> Worker<'_, P> {
-    /// Begins to connect; the slot has no connection.
-    pub(super) fn connect<I: Io>(&mut self, io: &mut I, index: u32, now: Instant) {
-        let slot = &mut self.slots[index as usize];
-        slot.line = Line::Connecting { since: now };
-        let waited_for = matches!(slot.task, Task::Waiting(_));
-        slot.connect_for = if waited_for { slot.intended } else { now };
-        let target = slot.target;
-        self.recorder.due(self.connect, slot.connect_for);
-        if self.fresh {
-            self.mark_sent(index, now);
+    /// Begins to connect; there is no connection.
+    pub(super) fn connect<I: Io>(&mut self, io: &mut I, link: Link, now: Instant) {
+        let waiting = self.waiting(link);
+        let line = &mut self.lines[link as usize];
+        line.state = State::Connecting { since: now, stage: Stage::Reaching };
+        line.connect_for = waiting.map_or(now, |slot| self.slots[slot as usize].intended);
+        let target = line.target;
+        self.recorder.due(self.connect, line.connect_for);
+        if self.fresh
+            && let Some(slot) = waiting
+        {
+            self.mark_sent(slot, now);
         }
-        self.timeouts.start(index, now);
-        io.connect(index, target);
+        self.timeouts.start(self.id(Who::Line(link)), now);
+        io.connect(link, target);
     }
 
-    /// A connection is there.
-    pub(super) fn connected<I: Io>(&mut self, io: &mut I, index: Link, now: Instant) {
-        let slot = self.slot(index);
-        let Line::Connecting { since } = slot.line else { return };
-        slot.line = Line::Up;
-        self.timeouts.stop(index);
-        self.end_connect(index, since, Outcome::Ok, None, now);
-        let slot = &mut self.slots[index as usize];
-        self.protocol.connected(&mut slot.conn);
-        if let Task::Waiting(operation) = slot.task {
-            self.ask(io, index, operation, now);
-        } else {
-            self.offer(index, now);
-            self.assign(io);
+    /// The first of the connection's slots that waits for it.
+    fn waiting(&self, link: Link) -> Option<u32> {
+        let waits =
+            |&slot: &u32| matches!(self.slots[slot as usize].task, Task::Waiting(_));
+        self.slots_of(link).find(waits)
+    }
+
+    /// A connection is there, as far as the network is concerned.
+    pub(super) fn reached<I: Io>(&mut self, io: &mut I, link: Link, now: Instant) {
+        let line = &mut self.lines[link as usize];
+        let State::Connecting { since, stage: Stage::Reaching } = line.state else { return };
+        line.state = State::Connecting { since, stage: Stage::Opening };
+        self.cork(io, link);
+        let line = &mut self.lines[link as usize];
+        let opening = self.protocol.open(&mut line.conn, &mut self.out);
+        self.go_on_opening(io, link, since, opening, now);
+    }
+
+    /// Bytes arrived before the connection was open.
+    pub(super) fn open<I: Io>(
+        &mut self,
+        io: &mut I,
+        link: Link,
+        since: Instant,
+        mut input: &[u8],
+        now: Instant,
+    ) {
+        self.cork(io, link);
+        let line = &mut self.lines[link as usize];
+        let opening = self.protocol.opening(&mut line.conn, &mut input, &mut self.out);
+        let opening = match opening {
+            Ok(Opening::Ready) if !input.is_empty() => Err(Reason::Surplus),
+            other => other,
+        };
+        self.go_on_opening(io, link, since, opening, now);
+    }
+
+    fn go_on_opening<I: Io>(
+        &mut self,
+        io: &mut I,
+        link: Link,
+        since: Instant,
+        opening: Result<Opening, Reason>,
+        now: Instant,
+    ) {
+        match opening {
+            Ok(Opening::More) => self.uncork(io),
+            Ok(Opening::Ready) => self.connected(io, link, since, now),
+            Err(reason) => {
+                // What the driver wanted to say last, such as a farewell, may still go out.
+                self.uncork(io);
+                io.close(link);
+                self.not_connected(io, link, since, Outcome::Failed, reason, now);
+            }
         }
+    }
+
+    /// A connection is open.
+    fn connected<I: Io>(&mut self, io: &mut I, link: Link, since: Instant, now: Instant) {
+        self.lines[link as usize].state = State::Up;
+        self.timeouts.stop(self.id(Who::Line(link)));
+        self.end_connect(link, since, Outcome::Ok, None, now);
+        for slot in self.slots_of(link) {
+            if let Task::Waiting(operation) = self.slots[slot as usize].task {
+                self.ask(io, slot, operation, now);
+            } else {
+                self.offer(slot, now);
+            }
+        }
+        self.uncork(io);
+        self.assign(io);
     }
 
     fn end_connect(
         &mut self,
-        index: u32,
+        link: Link,
         since: Instant,
         outcome: Outcome,
         reason: Option<Reason>,
         now: Instant,
     ) {
-        let intended = self.slot(index).connect_for;
+        let intended = self.lines[link as usize].connect_for;
         let times = Times { intended, ready: since, sent: since, done: now };
         self.recorder.ended(self.connect, &times, outcome);
         if let Some(reason) = reason {
@@ -58,85 +116,115 @@ impl<P: Protocol> Worker<'_, P> {
     }
 
     /// A connection could not be made, or is no more.
-    pub(super) fn lost<I: Io>(&mut self, io: &mut I, index: Link, fault: Fault, now: Instant) {
-        self.timeouts.stop(index);
-        let slot = self.slot(index);
-        let (line, task) = (slot.line, slot.task);
-        match (line, task) {
-            (Line::Connecting { since }, _) => {
-                self.not_connected(io, index, since, Outcome::Failed, Reason::Fault(fault), now);
+    pub(super) fn lost<I: Io>(&mut self, io: &mut I, link: Link, fault: Fault, now: Instant) {
+        let line = &mut self.lines[link as usize];
+        let reason = Reason::Fault(fault);
+        match line.state {
+            State::Connecting { since, .. } => {
+                self.not_connected(io, link, since, Outcome::Failed, reason, now);
             }
-            (Line::Up, Task::Asking(_)) => {
-                self.down(index, now);
-                let slot = &mut self.slots[index as usize];
-                match (fault, self.protocol.ended(&mut slot.conn)) {
+            State::Up => {
+                let Some(&slot) = line.asking.front() else { return self.down(link, now) };
+                let asked = &mut self.slots[slot as usize].asked_for;
+                let ended = self.protocol.ended(&mut line.conn, asked);
+                self.down(link, now);
+                let mut why = reason;
+                match (fault, ended) {
                     (Fault::Closed, reply @ Received::Reply { .. }) => {
-                        self.take_in(io, index, reply, now);
+                        self.lines[link as usize].asking.pop_front();
+                        self.take_in(io, slot, reply, now);
                     }
-                    (fault, received) => {
-                        let reason = match (fault, received) {
-                            (Fault::Closed, Received::Broken(reason)) => reason,
-                            (fault, _) => Reason::Fault(fault),
-                        };
-                        self.end_operation(index, Outcome::Unknown, Some(reason), now);
-                        self.finish(io, index, Outcome::Unknown, now);
-                    }
+                    (Fault::Closed, Received::Broken(reason)) => why = reason,
+                    _ => {}
                 }
+                self.abandon(io, link, why, now);
             }
-            (Line::Up, _) => self.down(index, now),
-            (Line::Down { .. }, _) => {}
+            State::Down { .. } => {}
+        }
+    }
+
+    /// Gives up what was asked on a connection that is no more: whether the system did it is not
+    /// known.
+    pub(super) fn abandon<I: Io>(&mut self, io: &mut I, link: Link, reason: Reason, now: Instant) {
+        while let Some(slot) = self.lines[link as usize].asking.pop_front() {
+            self.timeouts.stop(self.id(Who::Slot(slot)));
+            self.end_operation(slot, Outcome::Unknown, Some(reason), now);
+            self.finish(io, slot, Outcome::Unknown, now);
         }
     }
 
     /// What was begun has taken too long.
-    pub(super) fn time_out<I: Io>(&mut self, io: &mut I, index: u32, now: Instant) {
-        self.timeouts.stop(index);
-        let line = self.slot(index).line;
-        io.close(index);
-        if let Line::Connecting { since } = line {
-            let outcome = Outcome::TimedOut;
-            return self.not_connected(io, index, since, outcome, Reason::TimedOut, now);
+    pub(super) fn time_out<I: Io>(&mut self, io: &mut I, id: u32, now: Instant) {
+        self.timeouts.stop(id);
+        match self.who(id) {
+            Who::Line(link) => {
+                io.close(link);
+                if let State::Connecting { since, .. } = self.lines[link as usize].state {
+                    let outcome = Outcome::TimedOut;
+                    self.not_connected(io, link, since, outcome, Reason::TimedOut, now);
+                }
+            }
+            Who::Slot(slot) => {
+                let link = self.link(slot);
+                self.hang_up(io, link);
+                self.down(link, now);
+                self.lines[link as usize].asking.retain(|&other| other != slot);
+                self.end_operation(slot, Outcome::TimedOut, Some(Reason::TimedOut), now);
+                self.finish(io, slot, Outcome::TimedOut, now);
+                self.abandon(io, link, Reason::Behind, now);
+            }
         }
-        self.down(index, now);
-        self.end_operation(index, Outcome::TimedOut, Some(Reason::TimedOut), now);
-        self.finish(io, index, Outcome::TimedOut, now);
     }
 
     /// Connecting did not succeed: so the transaction that waits for it has this outcome too.
     fn not_connected<I: Io>(
         &mut self,
         io: &mut I,
-        index: u32,
+        link: Link,
         since: Instant,
         outcome: Outcome,
         reason: Reason,
         now: Instant,
     ) {
-        self.end_connect(index, since, outcome, Some(reason), now);
-        self.down(index, now);
-        let slot = &mut self.slots[index as usize];
-        if matches!(slot.task, Task::Waiting(_)) {
-            return self.finish(io, index, outcome, now);
+        self.timeouts.stop(self.id(Who::Line(link)));
+        self.end_connect(link, since, outcome, Some(reason), now);
+        self.down(link, now);
+        if self.waiting(link).is_some() {
+            for slot in self.slots_of(link) {
+                if matches!(self.slots[slot as usize].task, Task::Waiting(_)) {
+                    self.finish(io, slot, outcome, now);
+                }
+            }
+            return;
         }
         // In an open schedule the connection was made for whoever waits longest.
+        let free = |&slot: &u32| self.slots[slot as usize].task == Task::Free;
+        let Some(slot) = self.slots_of(link).find(free) else { return };
         if let Pace::Open { arrivals, .. } = &mut self.pace
-            && slot.task == Task::Free
             && let Some(due) = arrivals.take()
         {
-            slot.n = due.n;
-            self.take_up(io, index, due.intended, due.ready, now);
-            if matches!(self.slot(index).task, Task::Waiting(_)) {
-                self.finish(io, index, outcome, now);
+            self.slots[slot as usize].n = due.n;
+            self.take_up(io, slot, due.intended, due.ready, now);
+            if matches!(self.slots[slot as usize].task, Task::Waiting(_)) {
+                self.finish(io, slot, outcome, now);
             }
         }
     }
 
-    /// The slot has no connection any more; another is made after a pause.
-    pub(super) fn down(&mut self, index: u32, now: Instant) {
-        let slot = &mut self.slots[index as usize];
-        let pause: Nanos = slot.back_off();
-        slot.failures = slot.failures.saturating_add(1);
-        slot.line = Line::Down { retry: now + pause };
-        self.wakes.add(now + pause, index);
+    /// Closes a connection; what was still to be sent on it is dropped.
+    pub(super) fn hang_up<I: Io>(&mut self, io: &mut I, link: Link) {
+        if self.corked == Some(link) {
+            self.out.clear();
+        }
+        io.close(link);
+    }
+
+    /// There is no connection any more; another is made after a pause.
+    pub(super) fn down(&mut self, link: Link, now: Instant) {
+        let line = &mut self.lines[link as usize];
+        let pause: Nanos = line.back_off();
+        line.failures = line.failures.saturating_add(1);
+        line.state = State::Down { retry: now + pause };
+        self.wakes.add(now + pause, self.id(Who::Line(link)));
     }
 }

@@ -1,8 +1,10 @@
 //! One thread's share of a trial: a loop over time, network and the clients it serves.
 //!
 //! Schedule, program, driver and network are passed in; time comes from the network, so that the
-//! same loop runs in the simulator. A *slot* is a connection with what is done on it: in a closed
-//! schedule a client's, in an open one whoever's turn it is. Absent from it: threads and files.
+//! same loop runs in the simulator. A *line* is a connection; a *slot* is one transaction at a time
+//! on a line: in a closed schedule a client's, in an open one whoever's turn it is. A line has as
+//! many slots as the Plan's `pipeline` says, and their answers come in the order of asking.
+//! Absent from it: threads and files.
 
 mod arrivals;
 mod lifecycle;
@@ -23,7 +25,7 @@ use crate::schedule::{OpenSchedule, Quota, Share, Think};
 use crate::workload::Program;
 
 use arrivals::Arrivals;
-use slot::{Slot, Task};
+use slot::{Line, Slot, Task};
 use timers::{Timeouts, Wakes};
 
 /// How often a worker looks up from its work at the least, to see whether it is to stop.
@@ -85,7 +87,10 @@ pub struct Worker<'a, P: Protocol> {
     recorder: Recorder,
     connect: Series,
     stop: Stop<'a>,
-    slots: Vec<Slot<P::Conn>>,
+    lines: Vec<Line<P::Conn>>,
+    slots: Vec<Slot<P::Asked>>,
+    /// How many slots a line has.
+    depth: u32,
     pace: Pace,
     timeouts: Timeouts,
     wakes: Wakes,
@@ -99,8 +104,17 @@ pub struct Worker<'a, P: Protocol> {
     /// Transactions that were begun and have not ended.
     under_way: u32,
     last_done: Option<Instant>,
-    /// The request being written.
+    /// What is to be sent on the corked line.
     out: Vec<u8>,
+    /// The line that requests are gathered for.
+    corked: Option<Link>,
+}
+
+/// Whom a time-out or a wake-up is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Who {
+    Slot(u32),
+    Line(Link),
 }
 
 /// When transactions start.
@@ -122,7 +136,7 @@ enum Pace {
 /// How many connections a worker has.
 pub fn share(plan: &Plan, worker: u32) -> Share {
     let total = match plan.schedule {
-        plan::Schedule::Closed { clients, .. } => clients,
+        plan::Schedule::Closed { clients, .. } => clients / plan.pipeline,
         plan::Schedule::Open { connections, .. } => connections,
     };
     Share::new(total, plan.part, worker, plan.workers)
@@ -136,21 +150,27 @@ impl<'a, P: Protocol> Worker<'a, P> {
         let (stream, streams) = share.stream();
         let open = OpenSchedule::new(plan, worker, plan.workers);
         let is_open = matches!(plan.schedule, plan::Schedule::Open { .. });
-        let slots: Vec<_> = share
-            .clients()
-            .map(|number| {
-                let client = if is_open {
-                    program.client(stream, streams)
-                } else {
-                    program.client(number, share.total())
-                };
-                let conn = protocol.conn(number as usize % targets);
-                let quota = Quota::new(plan.stop, number, share.total());
-                Slot::new(conn, number as usize % targets, client, quota)
-            })
-            .collect();
+        let depth = plan.pipeline;
+        let slot = |line: u32, lane: u32| {
+            let (number, total) = (line * depth + lane, share.total() * depth);
+            let client = if is_open {
+                program.client(stream, streams)
+            } else {
+                program.client(number, total)
+            };
+            Slot::new(protocol.asked(), client, Quota::new(plan.stop, number, total))
+        };
+        let lanes = |line: u32| (0..depth).map(move |lane| (line, lane));
+        let slots: Vec<_> =
+            share.clients().flat_map(lanes).map(|(line, lane)| slot(line, lane)).collect();
+        let line = |number: u32| {
+            let target = number as usize % targets;
+            Line::new(protocol.conn(target), target, depth as usize)
+        };
+        let lines: Vec<_> = share.clients().map(line).collect();
         let start = Instant(-(plan.warmup_ns as i64));
         let count = slots.len();
+        let timed = count + lines.len();
         let pace = match open {
             Some(schedule) => Pace::Open {
                 arrivals: Box::new(Arrivals::new(schedule, start)),
@@ -165,10 +185,12 @@ impl<'a, P: Protocol> Worker<'a, P> {
             recorder,
             connect,
             stop,
+            lines,
             slots,
+            depth,
             pace,
-            timeouts: Timeouts::new(count),
-            wakes: Wakes::new(count),
+            timeouts: Timeouts::new(timed),
+            wakes: Wakes::new(timed),
             timeout: Nanos(plan.timeout_ns),
             fresh: plan.connection == plan::Connection::New,
             start,
@@ -179,6 +201,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             under_way: 0,
             last_done: None,
             out: Vec::with_capacity(16 * 1024),
+            corked: None,
         }
     }
 
@@ -205,14 +228,16 @@ impl<'a, P: Protocol> Worker<'a, P> {
     /// Connects, and sets the clients to start when the warm-up does.
     fn prepare<I: Io>(&mut self, io: &mut I) {
         let now = io.now();
-        for index in 0..self.slots.len() as u32 {
-            if !self.fresh {
-                self.connect(io, index, now);
+        if !self.fresh {
+            for link in 0..self.lines.len() as u32 {
+                self.connect(io, link, now);
             }
+        }
+        for slot in 0..self.slots.len() as u32 {
             if let Pace::Closed { .. } = self.pace {
-                self.rest(index, self.start);
+                self.rest(slot, self.start);
             } else {
-                self.offer(index, now);
+                self.offer(slot, now);
             }
         }
     }
@@ -220,19 +245,21 @@ impl<'a, P: Protocol> Worker<'a, P> {
     /// Does what is due; says whether there was anything.
     fn advance<I: Io>(&mut self, io: &mut I, now: Instant) -> bool {
         let mut did = false;
-        while let Some((index, since)) = self.timeouts.oldest()
+        while let Some((id, since)) = self.timeouts.oldest()
             && since + self.timeout <= now
         {
             did = true;
-            self.time_out(io, index, now);
+            self.time_out(io, id, now);
         }
-        while let Some(index) = self.wakes.pop(now) {
+        while let Some(id) = self.wakes.pop(now) {
             did = true;
             // The time is read for each, since the one before took its while.
             let now = io.now();
-            self.woken(io, index, now);
+            self.woken(io, id, now);
         }
-        did | self.notice(io, now)
+        did |= self.notice(io, now);
+        self.uncork(io);
+        did
     }
 
     /// Notices what came due in an open schedule, and starts what it can.
@@ -301,16 +328,58 @@ impl<I: Io, P: Protocol> Handler<I> for Worker<'_, P> {
     fn on(&mut self, io: &mut I, event: Event<'_>) {
         let now = io.now();
         match event {
-            Event::Connected(link) => self.connected(io, link, now),
+            Event::Connected(link) => self.reached(io, link, now),
             Event::Data(link, bytes) => self.received(io, link, bytes, now),
             Event::Lost(link, fault) => self.lost(io, link, fault, now),
         }
+        self.uncork(io);
     }
 }
 
 impl<P: Protocol> Worker<'_, P> {
-    fn slot(&mut self, index: Link) -> &mut Slot<P::Conn> {
-        &mut self.slots[index as usize]
+    /// The line of a slot.
+    fn link(&self, slot: u32) -> Link {
+        // Nearly always a line has one slot, and a division costs more than this question.
+        if self.depth == 1 { slot } else { slot / self.depth }
+    }
+
+    /// The slots of a line.
+    fn slots_of(&self, link: Link) -> std::ops::Range<u32> {
+        link * self.depth..(link + 1) * self.depth
+    }
+
+    /// Whoever it is, as a number among the time-outs and wake-ups.
+    fn id(&self, who: Who) -> u32 {
+        match who {
+            Who::Slot(slot) => slot,
+            Who::Line(link) => self.slots.len() as u32 + link,
+        }
+    }
+
+    fn who(&self, id: u32) -> Who {
+        match id.checked_sub(self.slots.len() as u32) {
+            None => Who::Slot(id),
+            Some(link) => Who::Line(link),
+        }
+    }
+
+    /// Gathers what is to be sent on this line, so that requests that follow one another on it
+    /// leave at once.
+    fn cork<I: Io>(&mut self, io: &mut I, link: Link) {
+        if self.corked != Some(link) {
+            self.uncork(io);
+            self.corked = Some(link);
+        }
+    }
+
+    /// Sends what was gathered.
+    fn uncork<I: Io>(&mut self, io: &mut I) {
+        if let Some(link) = self.corked.take()
+            && !self.out.is_empty()
+        {
+            io.send(link, &self.out);
+            self.out.clear();
+        }
     }
 
     /// Lets a client's next transaction be due at `at`.
@@ -318,7 +387,7 @@ impl<P: Protocol> Worker<'_, P> {
         let slot = &mut self.slots[index as usize];
         if slot.quota.allows(slot.started, at) {
             slot.task = Task::Resting { until: at };
-            self.wakes.add(at, index);
+            self.wakes.add(at, self.id(Who::Slot(index)));
         } else {
             self.retire(index);
         }

@@ -1,4 +1,6 @@
-//! A connection and what is done on it.
+//! What is done on a connection, one transaction at a time; and the connection.
+
+use std::collections::VecDeque;
 
 use base::{Instant, Nanos};
 use tally::{Series, Times};
@@ -6,15 +8,61 @@ use tally::{Series, Times};
 use crate::schedule::Quota;
 use crate::workload::{Client, OperationIndex};
 
-/// How the connection stands.
+/// How a connection stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum State {
     /// There is none; another may be tried at this time.
     Down { retry: Instant },
-    /// It is being made since then.
-    Connecting { since: Instant },
+    /// It is being made since then, log-in included; it is at this stage.
+    Connecting { since: Instant, stage: Stage },
     /// It is there.
     Up,
+}
+
+/// How far the making of a connection has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The network has not said yet that it is there.
+    Reaching,
+    /// The driver opens it.
+    Opening,
+}
+
+/// A connection and who is served by it.
+pub(super) struct Line<C> {
+    pub conn: C,
+    pub target: usize,
+    pub state: State,
+    /// The slots whose answers are still to come, in the order of asking.
+    pub asking: VecDeque<u32>,
+    /// The intended time that the present attempt to connect is counted under.
+    pub connect_for: Instant,
+    /// Connections lost or not made since the last transaction that ended ok.
+    pub failures: u32,
+}
+
+impl<C> Line<C> {
+    pub fn new(conn: C, target: usize, depth: usize) -> Line<C> {
+        Line {
+            conn,
+            target,
+            state: State::Down { retry: Instant(i64::MIN) },
+            asking: VecDeque::with_capacity(depth),
+            connect_for: Instant(0),
+            failures: 0,
+        }
+    }
+
+    /// How long to wait before the next try: not at all after a first failure, so that a server
+    /// that closes now and then costs nothing, then from one to a hundred milliseconds, so that
+    /// one that is gone does not keep the worker busy.
+    pub fn back_off(&self) -> Nanos {
+        const LONGEST: Nanos = Nanos(100_000_000);
+        match self.failures {
+            0 => Nanos(0),
+            failures => LONGEST.min(Nanos(Nanos::MILLISECOND.0 << (failures - 1).min(20))),
+        }
+    }
 }
 
 /// What is being done.
@@ -34,13 +82,11 @@ pub(super) enum Task {
     Finished,
 }
 
-/// A connection and what is done on it.
-pub(super) struct Slot<C> {
-    pub conn: C,
-    pub target: usize,
-    pub client: crate::workload::Client,
+/// One transaction at a time, on one connection.
+pub(super) struct Slot<A> {
+    pub asked_for: A,
+    pub client: Client,
     pub quota: Quota,
-    pub line: Line,
     pub task: Task,
     /// Ordinal of the client's next transaction.
     pub n: u64,
@@ -56,10 +102,6 @@ pub(super) struct Slot<C> {
     pub operation: Series,
     pub asked: Instant,
     pub operation_bytes: Bytes,
-    /// The intended time that the present attempt to connect is counted under.
-    pub connect_for: Instant,
-    /// Connections lost or not made since the last transaction that ended ok.
-    pub failures: u32,
     /// Whether it stands among the free ones.
     pub listed: bool,
 }
@@ -71,14 +113,12 @@ pub(super) struct Bytes {
     pub back: u64,
 }
 
-impl<C> Slot<C> {
-    pub fn new(conn: C, target: usize, client: Client, quota: Quota) -> Slot<C> {
+impl<A> Slot<A> {
+    pub fn new(asked_for: A, client: Client, quota: Quota) -> Slot<A> {
         Slot {
-            conn,
-            target,
+            asked_for,
             client,
             quota,
-            line: Line::Down { retry: Instant(i64::MIN) },
             task: Task::Free,
             n: 0,
             started: 0,
@@ -90,8 +130,6 @@ impl<C> Slot<C> {
             operation: Series(0),
             asked: Instant(0),
             operation_bytes: Bytes::default(),
-            connect_for: Instant(0),
-            failures: 0,
             listed: false,
         }
     }
@@ -105,16 +143,5 @@ impl<C> Slot<C> {
     /// The present operation's times, if it is done now.
     pub fn operation_times(&self, done: Instant) -> Times {
         Times { intended: self.intended, ready: self.ready, sent: self.asked, done }
-    }
-
-    /// How long to wait before the next try: not at all after a first failure, so that a server
-    /// that closes now and then costs nothing, then from one to a hundred milliseconds, so that
-    /// one that is gone does not keep the worker busy.
-    pub fn back_off(&self) -> Nanos {
-        const LONGEST: Nanos = Nanos(100_000_000);
-        match self.failures {
-            0 => Nanos(0),
-            failures => LONGEST.min(Nanos(Nanos::MILLISECOND.0 << (failures - 1).min(20))),
-        }
     }
 }

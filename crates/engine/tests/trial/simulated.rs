@@ -62,3 +62,56 @@ fn a_stall_shows_in_the_response_and_not_in_the_service_time() {
     assert!(lag <= LEAST_NS, "the system's stall was counted as a lag of {lag} ns");
     assert!(measured.quantile_ns(Field::Wait, 0.99) as f64 / 1e9 > 0.37);
 }
+
+#[test]
+fn a_pipeline_asks_without_waiting_for_the_answers_before() {
+    // One connection, one server, a network that takes a hundred times as long as the work.
+    let sim = json!({"service": {"constant_ns": 10_000}, "latency_ns": MILLISECOND / 2});
+    let rate = |clients: u32, pipeline: u32| {
+        let measured = measure(&simulated(
+            &sim,
+            json!({
+                "schedule": {"closed": {"clients": clients}}, "pipeline": pipeline,
+                "stop": {"duration_ns": SECOND},
+            }),
+        ));
+        assert_eq!(measured.count(Kind::Operation, "connect", Counter::Due), 0);
+        let [ok, failed, timed_out, unknown] = measured.outcomes();
+        assert_eq!((failed, timed_out, unknown), (0, 0, 0), "{:?}", measured.messages());
+        ok as f64
+    };
+    assert!(near(rate(16, 16) / rate(1, 1), 16.0, 0.15), "{} {}", rate(16, 16), rate(1, 1));
+}
+
+#[test]
+fn what_a_broken_pipeline_still_owed_is_unknown() {
+    let sim = json!({
+        "service": {"constant_ns": 100_000}, "latency_ns": MILLISECOND,
+        "misdeeds": {"5": "close", "40": "garbage", "80": "silence"},
+    });
+    let measured = measure(&simulated(
+        &sim,
+        json!({
+            "schedule": {"closed": {"clients": 8}}, "pipeline": 8,
+            "stop": {"transactions": 200}, "timeout_ns": SECOND,
+        }),
+    ));
+    let [ok, failed, timed_out, unknown] = measured.outcomes();
+    assert_eq!(ok + failed + timed_out + unknown, 200);
+    assert_eq!((failed, timed_out), (1, 1), "{:?}", measured.messages());
+    // All eight of the closed connection, and the seven behind each of the two others.
+    assert_eq!(unknown, 8 + 7 + 7, "{:?}", measured.messages());
+}
+
+#[test]
+fn an_open_pipeline_needs_fewer_connections() {
+    let sim = json!({"service": {"constant_ns": 1000}, "servers": 64, "latency_ns": 5 * MILLISECOND});
+    let waited = |pipeline: u32| {
+        let keys = json!({
+            "schedule": open(1000.0, 2), "pipeline": pipeline, "stop": {"duration_ns": SECOND},
+        });
+        measure(&simulated(&sim, keys)).quantile_ns(Field::Response, 0.5)
+    };
+    assert!(waited(16) < 11 * MILLISECOND, "{}", waited(16));
+    assert!(waited(1) > 100 * MILLISECOND, "two connections cannot carry it: {}", waited(1));
+}
