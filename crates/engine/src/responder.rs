@@ -1,61 +1,99 @@
-//! The server that does nothing but answer: one state machine over `wire`'s server side.
+//! The server that does nothing but answer: what the null server and the simulator speak.
 //!
-//! The null server and the simulator share it, so that the ruler and its simulation speak the same
-//! protocol. Absent from it: sockets, time, and what to do wrong.
+//! One state machine a protocol, over `wire`'s server side, so that the ruler and its simulation
+//! speak the same. Absent from it: sockets, time, and what to do wrong.
 
-use wire::http::{Error, Invalid, RequestEvent, Requests, encode_response};
+use std::sync::Arc;
 
-/// What to answer, worked out beforehand.
-#[derive(Clone, Debug)]
-pub struct Answer {
+use wire::http::{Invalid, RequestEvent, Requests, encode_response};
+
+/// A protocol's null server, from which every connection has a session of its own.
+pub trait Service: Send {
+    /// A connection's session.
+    fn session(&self) -> Box<dyn Session>;
+}
+
+/// The server's side of one connection.
+pub trait Session: Send {
+    /// Appends what the server says when a client has connected.
+    fn greet(&mut self, out: &mut Vec<u8>) {
+        let _says_nothing = out;
+    }
+
+    /// Takes the next whole message off the front of `input` and appends the answer to it.
+    fn answer(&mut self, input: &mut &[u8], out: &mut Vec<u8>) -> Result<Answered, Refused>;
+
+    /// Appends this protocol's way of saying no to a request.
+    fn deny(&mut self, out: &mut Vec<u8>);
+}
+
+/// What a session made of the bytes that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answered {
+    /// All were taken, and the message is not whole yet.
+    More,
+    /// A message that is no request, of a log-in for instance, was answered.
+    Aside,
+    /// A request was answered.
+    Request {
+        /// Whether the connection is kept.
+        keep: bool,
+    },
+}
+
+/// What came is no request; the connection is of no use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused;
+
+/// HTTP: the same answer to every request.
+pub struct Http(Arc<HttpAnswer>);
+
+struct HttpAnswer {
     kept: Vec<u8>,
     closing: Vec<u8>,
     body_bytes: usize,
 }
 
-impl Answer {
+impl Http {
     /// An answer of this status, headers and body.
-    pub fn new(status: u16, headers: &[(String, String)], body: &[u8]) -> Result<Answer, Invalid> {
+    pub fn new(status: u16, headers: &[(String, String)], body: &[u8]) -> Result<Http, Invalid> {
         let headers = || headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
         let (mut kept, mut closing) = (Vec::new(), Vec::new());
         encode_response(status, headers(), body, false, &mut kept)?;
         encode_response(status, headers(), body, true, &mut closing)?;
         let body_bytes = if kept.ends_with(b"\r\n\r\n") { 0 } else { body.len() };
-        Ok(Answer { kept, closing, body_bytes })
-    }
-
-    /// The bytes that answer a request.
-    pub fn to(&self, question: Question) -> &[u8] {
-        let bytes = if question.keep { &self.kept } else { &self.closing };
-        let unsent = if question.head { self.body_bytes } else { 0 };
-        &bytes[..bytes.len() - unsent]
+        Ok(Http(Arc::new(HttpAnswer { kept, closing, body_bytes })))
     }
 }
 
-/// A request that has come in whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Question {
-    /// Whether the client wants the connection kept.
-    pub keep: bool,
-    /// Whether the answer must come without its body.
-    pub head: bool,
+impl Service for Http {
+    fn session(&self) -> Box<dyn Session> {
+        Box::new(HttpSession { answer: Arc::clone(&self.0), requests: Requests::default() })
+    }
 }
 
-/// The server's side of one connection.
-#[derive(Debug, Default)]
-pub struct Responder {
+struct HttpSession {
+    answer: Arc<HttpAnswer>,
     requests: Requests,
 }
 
-impl Responder {
-    /// Takes the next whole request off the front of `input`; `None` when more must arrive.
-    pub fn next(&mut self, input: &mut &[u8]) -> Result<Option<Question>, Error> {
+impl Session for HttpSession {
+    fn answer(&mut self, input: &mut &[u8], out: &mut Vec<u8>) -> Result<Answered, Refused> {
         loop {
-            match self.requests.next(input)? {
-                RequestEvent::More => return Ok(None),
+            match self.requests.next(input).map_err(|_| Refused)? {
+                RequestEvent::More => return Ok(Answered::More),
                 RequestEvent::Head(_) | RequestEvent::Body(_) => {}
-                RequestEvent::End { keep, head } => return Ok(Some(Question { keep, head })),
+                RequestEvent::End { keep, head } => {
+                    let bytes = if keep { &self.answer.kept } else { &self.answer.closing };
+                    let unsent = if head { self.answer.body_bytes } else { 0 };
+                    out.extend_from_slice(&bytes[..bytes.len() - unsent]);
+                    return Ok(Answered::Request { keep });
+                }
             }
         }
+    }
+
+    fn deny(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n");
     }
 }

@@ -13,14 +13,15 @@ use tally::{Kind, Layout, Options, Progress, Recorder, Series, Sink, TallyError}
 
 use crate::calls::{self, Calls};
 use crate::crew::{self, Crew};
-use crate::drivers::http::{self, Http};
+use crate::drivers::Protocol;
+use crate::drivers::http::Http;
 use crate::drivers::sqlite::Sqlite;
+use crate::drivers::target::Target;
 use crate::error::{EngineError, HostError, PlanError};
 use crate::net::epoll::{Epoll, Waiting};
 use crate::net::sim::World;
 use crate::plan::{self, Connection, Net, Plan, Schedule, Sim, SimService, Stop as End, Wait};
 use crate::process;
-use crate::responder::Answer;
 use crate::worker::{self, Ended, Job, Stop, Worker};
 use crate::workload::Program;
 
@@ -60,8 +61,8 @@ pub fn run(
     let driver = Driver::compile(&plan, &program)?;
     let connect = layout.add(Kind::Operation, "connect");
     let workers = match &driver {
-        Driver::Http(..) => plan.workers,
         Driver::Sqlite(_) => calls::threads(&plan),
+        Driver::Http(_) => plan.workers,
     };
     let options = Options {
         layout,
@@ -73,10 +74,9 @@ pub fn run(
         progress: control.progress,
     };
     let trial = Trial { plan: &plan, program: &program, connect, asked: control.stop };
-    match (driver, &plan.sim) {
-        (Driver::Http(http, _), Some(sim)) => trial.simulate(sim, &http, options, out),
-        (Driver::Http(http, hosts), None) => trial.connected(&http, &hosts, options, out),
-        (Driver::Sqlite(sqlite), _) => trial.in_process(&sqlite, options, out),
+    match driver {
+        Driver::Http(http) => trial.network(&http, options, out),
+        Driver::Sqlite(sqlite) => trial.in_process(&sqlite, options, out),
     }
 }
 
@@ -92,28 +92,22 @@ pub fn check(text: &str) -> Result<(), EngineError> {
 
 /// A driver, compiled.
 enum Driver {
-    /// With the `host:port` of each target.
-    Http(Http, Vec<String>),
+    Http(Http),
     Sqlite(Sqlite),
 }
 
 impl Driver {
     fn compile(plan: &Plan, program: &Program) -> Result<Driver, EngineError> {
         let fresh = plan.connection == Connection::New;
-        match &plan.driver {
-            plan::Driver::Http { targets } => {
-                let field = |index| format!("driver.targets[{index}]");
-                let named =
-                    targets.iter().enumerate().map(|(index, t)| http::host(t, &field(index)));
-                let hosts = named.collect::<Result<Vec<_>, _>>()?;
-                Ok(Driver::Http(Http::compile(program, hosts.clone(), fresh)?, hosts))
-            }
+        Ok(match &plan.driver {
+            plan::Driver::Http { targets } => Driver::Http(Http::compile(program, targets, fresh)?),
             plan::Driver::Sqlite { .. } if fresh => {
                 let why = "`sqlite` keeps its connections";
-                Err(PlanError::new("connection", "new", why).nearest_to("kept", ["kept"]).into())
+                let error = PlanError::new("connection", "new", why);
+                return Err(error.nearest_to("kept", ["kept"]).into());
             }
-            plan::Driver::Sqlite { .. } => Ok(Driver::Sqlite(Sqlite::compile(plan, program)?)),
-        }
+            plan::Driver::Sqlite { .. } => Driver::Sqlite(Sqlite::compile(plan, program)?),
+        })
     }
 }
 
@@ -125,29 +119,41 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    fn job<'a>(
+    fn job<'a, P: Protocol>(
         &'a self,
-        http: &Http,
+        protocol: &P,
         recorder: Recorder,
         worker: u32,
         stop: Stop<'a>,
-    ) -> Job<'a, Http> {
+    ) -> Job<'a, P> {
         Job {
             plan: self.plan,
             program: self.program,
-            protocol: http.clone(),
+            protocol: protocol.clone(),
             recorder,
             connect: self.connect,
-            targets: http.targets(),
             worker,
             stop,
         }
     }
 
-    fn simulate(
+    /// Runs a driver that has connections.
+    fn network<P: Protocol>(
+        &self,
+        protocol: &P,
+        options: Options,
+        out: Box<dyn Write + Send>,
+    ) -> Result<Finished, EngineError> {
+        match &self.plan.sim {
+            Some(sim) => self.simulate(sim, protocol, options, out),
+            None => self.connected(protocol, options, out),
+        }
+    }
+
+    fn simulate<P: Protocol>(
         &self,
         sim: &Sim,
-        http: &Http,
+        protocol: &P,
         options: Options,
         out: Box<dyn Write + Send>,
     ) -> Result<Finished, EngineError> {
@@ -160,22 +166,20 @@ impl Trial<'_> {
         });
         sink.event(Instant(-(self.plan.warmup_ns as i64)), "start", &note);
         let start = Instant(-(self.plan.warmup_ns as i64) - 4 * sim.latency_ns as i64 - 1_000_000);
-        let answer = Answer::new(200, &[], b"").map_err(|e| EngineError::Bug(e.to_string()))?;
         let links = worker::share(self.plan, 0).len();
-        let mut world = World::new(sim, start, links, answer, self.plan.seeds.faults);
+        let mut world = World::new(sim, start, links, protocol.simulated(), self.plan.seeds.faults);
         let failed = AtomicBool::new(false);
         let stop = Stop { asked: self.asked, failed: &failed, sink: &sink };
-        let job = self.job(http, recorders.remove(0), 0, stop);
+        let job = self.job(protocol, recorders.remove(0), 0, stop);
         let ended = Worker::new(job)
             .run(&mut world)
             .map_err(|error| EngineError::Bug(error.to_string()))?;
         self.close(sink, ended, world.now(), process::Usage::default())
     }
 
-    fn connected(
+    fn connected<P: Protocol>(
         &self,
-        http: &Http,
-        hosts: &[String],
+        protocol: &P,
         options: Options,
         out: Box<dyn Write + Send>,
     ) -> Result<Finished, EngineError> {
@@ -183,12 +187,12 @@ impl Trial<'_> {
         let share = |worker| worker::share(plan, worker).len();
         let connections: u32 = (0..plan.workers).map(share).sum();
         process::allow_open_files(u64::from(connections) + 64 + 4 * u64::from(plan.workers))?;
-        let resolved = hosts.iter().map(|host| http::resolve(host));
+        let resolved = protocol.targets().iter().map(Target::resolve);
         let addresses = resolved.collect::<Result<Vec<_>, _>>()?;
         let waiting = waiting(plan);
         self.measure("epoll", connections, options, out, None, |clock, index, recorder, stop| {
             let mut net = Epoll::new(clock, addresses.clone(), share(index), waiting)?;
-            Worker::new(self.job(http, recorder, index, stop)).run(&mut net).map_err(Into::into)
+            Worker::new(self.job(protocol, recorder, index, stop)).run(&mut net).map_err(Into::into)
         })
     }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand};
 use engine::process;
-use engine::responder::{Answer, Responder};
+use engine::responder::{self, Answered, Service, Session};
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
 
@@ -27,11 +27,24 @@ enum Protocol {
     Http(Http),
 }
 
+/// What every protocol has.
 #[derive(Args)]
-struct Http {
+struct Place {
     /// Where to listen; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
+    /// The core to run on
+    #[arg(long)]
+    cpu: Option<u32>,
+    /// How long to be busy with each request, in nanoseconds
+    #[arg(long, default_value_t = 0)]
+    service_ns: u64,
+}
+
+#[derive(Args)]
+struct Http {
+    #[command(flatten)]
+    place: Place,
     /// The answer's status
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u16).range(200..1000))]
     status: u16,
@@ -44,12 +57,18 @@ struct Http {
     /// A header, `Name: value`
     #[arg(long = "header", value_parser = header)]
     headers: Vec<(String, String)>,
-    /// The core to run on
-    #[arg(long)]
-    cpu: Option<u32>,
-    /// How long to be busy with each request, in nanoseconds
-    #[arg(long, default_value_t = 0)]
-    service_ns: u64,
+}
+
+impl Protocol {
+    fn service(self) -> Result<(Place, Box<dyn Service>), Box<dyn std::error::Error>> {
+        Ok(match self {
+            Protocol::Http(Http { place, status, body_bytes, body, headers }) => {
+                let filled = || vec![b'x'; body_bytes.unwrap_or(0)];
+                let body = body.map_or_else(filled, String::into_bytes);
+                (place, Box::new(responder::Http::new(status, &headers, &body)?))
+            }
+        })
+    }
 }
 
 fn header(text: &str) -> Result<(String, String), String> {
@@ -58,8 +77,7 @@ fn header(text: &str) -> Result<(String, String), String> {
 }
 
 fn main() -> ExitCode {
-    let Protocol::Http(options) = Command::parse().protocol;
-    match run(&options) {
+    match run(Command::parse().protocol) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("nullserver: {why}");
@@ -68,21 +86,17 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(options: &Http) -> Result<(), Box<dyn std::error::Error>> {
-    let body = match (&options.body, options.body_bytes) {
-        (Some(text), _) => text.clone().into_bytes(),
-        (None, count) => vec![b'x'; count.unwrap_or(0)],
-    };
-    let answer = Answer::new(options.status, &options.headers, &body)?;
-    process::pin(options.cpu.as_slice())?;
+fn run(protocol: Protocol) -> Result<(), Box<dyn std::error::Error>> {
+    let (place, answers) = protocol.service()?;
+    process::pin(place.cpu.as_slice())?;
     process::allow_open_files(4096)?;
-    let listener = TcpListener::bind(options.listen)
-        .map_err(|error| format!("cannot listen on {}: {error}", options.listen))?;
+    let listener = TcpListener::bind(place.listen)
+        .map_err(|error| format!("cannot listen on {}: {error}", place.listen))?;
     println!("{{\"listening\":\"{}\"}}", listener.local_addr()?);
     io::stdout().flush()?;
     end_with_stdin();
-    let service = Duration::from_nanos(options.service_ns);
-    Server { listener, answer, service, connections: Vec::new(), free: Vec::new() }.serve()?;
+    let busy = Duration::from_nanos(place.service_ns);
+    Server { listener, answers, busy, connections: Vec::new(), free: Vec::new() }.serve()?;
     Ok(())
 }
 
@@ -100,15 +114,15 @@ const READ_BYTES: usize = 64 * 1024;
 
 struct Server {
     listener: TcpListener,
-    answer: Answer,
-    service: Duration,
+    answers: Box<dyn Service>,
+    busy: Duration,
     connections: Vec<Option<Connection>>,
     free: Vec<usize>,
 }
 
 struct Connection {
     stream: TcpStream,
-    responder: Responder,
+    session: Box<dyn Session>,
     unsent: Vec<u8>,
     closing: bool,
 }
@@ -133,7 +147,7 @@ impl Server {
                 let index = event.token().0;
                 let Some(Some(connection)) = self.connections.get_mut(index) else { continue };
                 let ends = event.is_read_closed();
-                let turn = Turn { answer: &self.answer, service: self.service, ends };
+                let turn = Turn { busy: self.busy, ends };
                 if connection.work(turn, &mut buffer, &mut out).is_err() {
                     self.connections[index] = None;
                     self.free.push(index);
@@ -157,8 +171,12 @@ impl Server {
             }
             let interest = Interest::READABLE | Interest::WRITABLE;
             registry.register(&mut stream, Token(index), interest)?;
-            let responder = Responder::default();
-            let connection = Connection { stream, responder, unsent: Vec::new(), closing: false };
+            let mut session = self.answers.session();
+            let mut greeting = Vec::new();
+            session.greet(&mut greeting);
+            let mut connection = Connection { stream, session, unsent: Vec::new(), closing: false };
+            // A client that is gone already is noticed when it is read from.
+            let _gone = connection.write(&greeting);
             self.connections[index] = Some(connection);
         }
     }
@@ -166,15 +184,14 @@ impl Server {
 
 /// What a connection is given for one turn.
 #[derive(Clone, Copy)]
-struct Turn<'a> {
-    answer: &'a Answer,
-    service: Duration,
+struct Turn {
+    busy: Duration,
     ends: bool,
 }
 
 impl Connection {
     /// Reads, answers and writes until nothing more can be done; an error ends the connection.
-    fn work(&mut self, turn: Turn<'_>, buffer: &mut [u8], out: &mut Vec<u8>) -> io::Result<()> {
+    fn work(&mut self, turn: Turn, buffer: &mut [u8], out: &mut Vec<u8>) -> io::Result<()> {
         let unsent = std::mem::take(&mut self.unsent);
         self.write(&unsent)?;
         // Whoever does not read its answers is not read from either.
@@ -198,16 +215,20 @@ impl Connection {
         Ok(())
     }
 
-    fn answer(&mut self, turn: Turn<'_>, mut input: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
+    fn answer(&mut self, turn: Turn, mut input: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
         while !self.closing {
-            let next = self.responder.next(&mut input).map_err(io::Error::other)?;
-            let Some(question) = next else { break };
-            if !turn.service.is_zero() {
-                let begun = Instant::now();
-                while begun.elapsed() < turn.service {}
+            let answered = self.session.answer(&mut input, out);
+            match answered.map_err(|_| io::Error::other("no request"))? {
+                Answered::More => break,
+                Answered::Aside => {}
+                Answered::Request { keep } => {
+                    self.closing = !keep;
+                    if !turn.busy.is_zero() {
+                        let begun = Instant::now();
+                        while begun.elapsed() < turn.busy {}
+                    }
+                }
             }
-            out.extend_from_slice(turn.answer.to(question));
-            self.closing = !question.keep;
         }
         Ok(())
     }

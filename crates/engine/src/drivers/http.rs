@@ -3,24 +3,25 @@
 //! Capabilities: any method but CONNECT, templates in path, headers and body; status, headers and
 //! body of the answer are checked. Absent: TLS, redirects, compression, cookies.
 
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::time::Duration;
-
 use memchr::memmem;
 use wire::http::{Event, Heads, Kind, ResponseHead, Responses, encode_request};
 
+use super::target::{Scheme, Target};
 use super::{Opening, Protocol, Reason, Received};
-use crate::error::{HostError, PlanError};
+use crate::error::PlanError;
 use crate::plan::{Expect, HttpRequest, Request};
+use crate::responder::{self, Service};
 use crate::template::Template;
 use crate::workload::{Client, OperationIndex, Program};
+
+/// What a target may be.
+const SCHEMES: &[Scheme] = &[Scheme { name: "http", port: 80, tls: false }];
 
 /// The driver of one worker; clone it for another.
 #[derive(Clone)]
 pub struct Http {
     operations: Vec<Operation>,
-    /// The `Host` of each target.
-    hosts: Vec<String>,
+    targets: Vec<Target>,
     heads: Heads,
     /// Rendered path, header values and body of the request being written, and where each ends.
     rendered: Vec<u8>,
@@ -82,12 +83,12 @@ struct BodyCheck {
 }
 
 impl Http {
-    /// Compiles the program's operations for these targets, `host:port` each; `fresh` when each
-    /// transaction has a connection of its own.
-    pub fn compile(program: &Program, hosts: Vec<String>, fresh: bool) -> Result<Http, PlanError> {
+    /// Compiles the program's operations for these targets; `fresh` when each transaction has a
+    /// connection of its own.
+    pub fn compile(program: &Program, targets: &[String], fresh: bool) -> Result<Http, PlanError> {
         let mut http = Http {
             operations: Vec::new(),
-            hosts,
+            targets: Target::all(targets, SCHEMES)?,
             heads: Heads::new(),
             rendered: Vec::with_capacity(4096),
             ends: Vec::with_capacity(64),
@@ -107,11 +108,6 @@ impl Http {
         Ok(http)
     }
 
-    /// How many targets there are.
-    pub fn targets(&self) -> usize {
-        self.hosts.len()
-    }
-
     /// Writes a request without values once and for all, which also tells whether it can be.
     fn fix(&self, operation: &mut Operation, field: &str) -> Result<(), PlanError> {
         let constant = |template: &Template| template.constant().map(<[u8]>::to_vec);
@@ -125,11 +121,17 @@ impl Http {
             return Ok(());
         }
         let mut fixed = Vec::new();
-        for host in &self.hosts {
+        for target in &self.targets {
             let mut out = Vec::new();
             let values = headers.iter().map(Vec::as_slice);
             operation
-                .write(host, &path, values, body.as_ref().and_then(Option::as_deref), &mut out)
+                .write(
+                    &target.authority,
+                    &path,
+                    values,
+                    body.as_ref().and_then(Option::as_deref),
+                    &mut out,
+                )
                 .map_err(|invalid| PlanError::new(field, "", invalid.to_string()))?;
             fixed.push(out);
         }
@@ -245,6 +247,15 @@ impl Protocol for Http {
     type Conn = Conn;
     type Asked = Asked;
 
+    fn targets(&self) -> &[Target] {
+        &self.targets
+    }
+
+    fn simulated(&self) -> Box<dyn Service> {
+        let answer = responder::Http::new(200, &[], b"");
+        Box::new(answer.expect("an empty answer can be written"))
+    }
+
     fn conn(&self, target: usize) -> Conn {
         Conn { target, reader: Responses::default() }
     }
@@ -289,7 +300,7 @@ impl Protocol for Http {
         let body = request.body.as_ref().map(|_| part(count + 1));
         let values = (1..=count).map(part);
         request
-            .write(&self.hosts[conn.target], part(0), values, body, out)
+            .write(&self.targets[conn.target].authority, part(0), values, body, out)
             .map_err(Reason::Unsendable)
     }
 
@@ -379,39 +390,4 @@ impl BodyCheck {
             }
         }
     }
-}
-
-/// The `host:port` of a target such as `http://host:port` or `http://host/`.
-pub fn host(target: &str, field: &str) -> Result<String, PlanError> {
-    let wrong = |why| PlanError::new(field, target, why);
-    let rest = target
-        .strip_prefix("http://")
-        .ok_or_else(|| wrong("a target is `http://host:port`; the path belongs to the request"))?;
-    let host = rest.strip_suffix('/').unwrap_or(rest);
-    if host.is_empty() || host.contains(['/', '?', '#', '@', ' ']) {
-        return Err(wrong("a target is `http://host:port`; the path belongs to the request"));
-    }
-    Ok(host.to_owned())
-}
-
-/// The address of a `host:port`; the port is 80 when there is none.
-///
-/// Of several addresses the first that accepts a connection is taken, or the first.
-pub fn resolve(host: &str) -> Result<SocketAddr, HostError> {
-    let bare = host.ends_with(']') || !host.contains(':');
-    let with_port = if bare { format!("{host}:80") } else { host.to_owned() };
-    let found = with_port.to_socket_addrs().map_err(|error| {
-        HostError::new(format!("cannot resolve `{host}`: {error}"), "check the name and the port")
-    })?;
-    let addresses: Vec<SocketAddr> = found.collect();
-    let accepts = |address: &&SocketAddr| {
-        TcpStream::connect_timeout(address, Duration::from_millis(500)).is_ok()
-    };
-    let chosen = match addresses.as_slice() {
-        [only] => Some(only),
-        several => several.iter().find(accepts).or(several.first()),
-    };
-    chosen
-        .copied()
-        .ok_or_else(|| HostError::new(format!("`{host}` has no address"), "check the name"))
 }

@@ -5,11 +5,14 @@
 
 pub mod http;
 pub mod sqlite;
+pub mod target;
 
 use std::fmt;
 
 use crate::net::Fault;
+use crate::responder::Service;
 use crate::workload::{Client, OperationIndex};
+use target::Target;
 
 /// Why an operation did not end ok, without having to allocate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,14 +120,20 @@ pub enum Opening {
     Ready,
 }
 
-/// The client side of a network protocol; each worker has one of its own.
-pub trait Protocol {
+/// The client side of a network protocol; each worker has a clone of its own.
+pub trait Protocol: Clone + Send + Sync {
     /// What is remembered of a connection.
     type Conn;
 
     /// What is remembered of an operation whose answer is still to come. A connection may have
     /// several; their answers come in the order of asking.
     type Asked;
+
+    /// Where it connects to.
+    fn targets(&self) -> &[Target];
+
+    /// The server that the simulator puts in the targets' place.
+    fn simulated(&self) -> Box<dyn Service>;
 
     /// A connection of the worker, to the target of that number.
     fn conn(&self, target: usize) -> Self::Conn;

@@ -1,6 +1,6 @@
 //! A simulated network, server and clock: exact, single-threaded, and as fast as it computes.
 //!
-//! Its server answers real bytes through the same [`Responder`] as the null server. Time moves from
+//! Its server answers real bytes through the same [`Service`] as the null server. Time moves from
 //! event to event; nothing is ever slept through. Absent from it: congestion, lost packets, and a
 //! limit on the server's queue.
 
@@ -13,7 +13,7 @@ use base::{Instant, Nanos};
 
 use super::{Event, Fault, Handler, Io, Link, Net};
 use crate::plan::{Freeze, Misdeed, Sim as Setup, SimService};
-use crate::responder::{Answer, Question, Responder};
+use crate::responder::{Answered, Service, Session};
 
 /// The provider.
 pub struct World {
@@ -24,8 +24,7 @@ pub struct World {
 pub struct State {
     now: Instant,
     setup: Setup,
-    answer: Answer,
-    error: Answer,
+    service: Box<dyn Service>,
     /// What will happen, in order of time and then of being brought about.
     future: BinaryHeap<Reverse<(Instant, u64, Happening)>>,
     brought_about: u64,
@@ -43,7 +42,7 @@ struct End {
     /// Whether the server never answers here again: answers come in order, so one that does not
     /// come holds up those behind it.
     silent: bool,
-    responder: Responder,
+    session: Option<Box<dyn Session>>,
 }
 
 struct Server {
@@ -55,11 +54,12 @@ struct Server {
     misdeeds: BTreeMap<u64, Misdeed>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Job {
     link: Link,
     generation: u32,
-    question: Question,
+    answer: Vec<u8>,
+    keep: bool,
     misdeed: Option<Misdeed>,
 }
 
@@ -84,9 +84,15 @@ impl Happening {
 }
 
 impl World {
-    /// A world that begins at `start`, whose server gives this answer after work drawn by `seed`.
-    pub fn new(setup: &Setup, start: Instant, links: u32, answer: Answer, seed: u64) -> World {
-        let error = Answer::new(500, &[], b"").unwrap_or_else(|_| answer.clone());
+    /// A world that begins at `start`, whose server answers as `service` does, after work drawn by
+    /// `seed`.
+    pub fn new(
+        setup: &Setup,
+        start: Instant,
+        links: u32,
+        service: Box<dyn Service>,
+        seed: u64,
+    ) -> World {
         let server = Server {
             idle: setup.servers,
             queue: VecDeque::new(),
@@ -99,8 +105,7 @@ impl World {
         let state = State {
             now: start,
             setup,
-            answer,
-            error,
+            service,
             future: BinaryHeap::new(),
             brought_about: 0,
             links: (0..links).map(|_| End::default()).collect(),
@@ -204,9 +209,17 @@ impl State {
             return;
         }
         loop {
-            match self.links[link as usize].responder.next(&mut bytes) {
-                Ok(None) => return,
-                Ok(Some(question)) => self.take_in(at, link, generation, question),
+            let Some(session) = &mut self.links[link as usize].session else { return };
+            let mut answer = Vec::new();
+            match session.answer(&mut bytes, &mut answer) {
+                Ok(Answered::More) => return,
+                Ok(Answered::Aside) => {
+                    let at = at + Nanos(self.setup.latency_ns);
+                    self.bring_about(at, Happening::Answered(link, generation, answer));
+                }
+                Ok(Answered::Request { keep }) => {
+                    self.take_in(at, Job { link, generation, answer, keep, misdeed: None });
+                }
                 Err(_) => {
                     let at = at + Nanos(self.setup.latency_ns);
                     return self.bring_about(at, Happening::Closed(link, generation));
@@ -215,11 +228,10 @@ impl State {
         }
     }
 
-    fn take_in(&mut self, at: Instant, link: Link, generation: u32, question: Question) {
+    fn take_in(&mut self, at: Instant, mut job: Job) {
         let ordinal = self.server.requests;
         self.server.requests += 1;
-        let misdeed = self.server.misdeeds.get(&ordinal).copied();
-        let job = Job { link, generation, question, misdeed };
+        job.misdeed = self.server.misdeeds.get(&ordinal).copied();
         if self.server.idle == 0 {
             self.server.queue.push_back(job);
         } else {
@@ -248,20 +260,33 @@ impl State {
     }
 
     fn answer(&mut self, at: Instant, job: Job) {
-        let Job { link, generation, question, misdeed } = job;
+        let Job { link, generation, mut answer, keep, misdeed } = job;
         if self.there(link, generation) && self.links[link as usize].silent {
             return;
         }
         let arrives = at + Nanos(self.setup.latency_ns);
-        let whole = match misdeed {
-            Some(Misdeed::Error) => self.error.to(question),
-            _ => self.answer.to(question),
-        };
-        let (bytes, closes) = match misdeed {
-            None | Some(Misdeed::Error) => (whole, !question.keep),
-            Some(Misdeed::Garbage) => (b"\x16\x03 this is no answer\r\n\r\n".as_slice(), false),
-            Some(Misdeed::Cut) => (&whole[..whole.len() / 2], true),
-            Some(Misdeed::Close) => (b"".as_slice(), true),
+        let half = answer.len() / 2;
+        let closes = match misdeed {
+            None => !keep,
+            Some(Misdeed::Error) => {
+                answer.clear();
+                if let Some(session) = &mut self.links[link as usize].session {
+                    session.deny(&mut answer);
+                }
+                false
+            }
+            Some(Misdeed::Garbage) => {
+                answer = b"\x16\x03 this is no answer\r\n\r\n".to_vec();
+                false
+            }
+            Some(Misdeed::Cut) => {
+                answer.truncate(half);
+                true
+            }
+            Some(Misdeed::Close) => {
+                answer.clear();
+                true
+            }
             Some(Misdeed::Silence) => {
                 if self.there(link, generation) {
                     self.links[link as usize].silent = true;
@@ -269,9 +294,8 @@ impl State {
                 return;
             }
         };
-        if !bytes.is_empty() {
-            let bytes = bytes.to_vec();
-            self.bring_about(arrives, Happening::Answered(link, generation, bytes));
+        if !answer.is_empty() {
+            self.bring_about(arrives, Happening::Answered(link, generation, answer));
         }
         if closes {
             self.bring_about(arrives, Happening::Closed(link, generation));
@@ -301,10 +325,16 @@ impl Io for State {
         let end = &mut self.links[link as usize];
         end.open = true;
         end.silent = false;
-        end.responder = Responder::default();
+        let mut session = self.service.session();
+        let mut greeting = Vec::new();
+        session.greet(&mut greeting);
+        end.session = Some(session);
         let generation = end.generation;
         let at = self.now + Nanos(2 * self.setup.latency_ns);
         self.bring_about(at, Happening::Connected(link, generation));
+        if !greeting.is_empty() {
+            self.bring_about(at, Happening::Answered(link, generation, greeting));
+        }
     }
 
     fn send(&mut self, link: Link, bytes: &[u8]) {

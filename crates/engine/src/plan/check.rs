@@ -115,22 +115,21 @@ impl Plan {
     }
 
     fn check_driver(&self) -> Result<(), Wrong> {
-        match &self.driver {
-            Driver::Http { targets } => {
-                need(!targets.is_empty(), "driver.targets", "at least one target is needed")?;
-                need(
-                    (self.net == Net::Sim) == self.sim.is_some(),
-                    "sim",
-                    "it belongs with `net: sim`, and `net: sim` needs it",
-                )?;
-            }
-            Driver::Sqlite { path, .. } => {
-                need(!path.is_empty(), "driver.path", "the database file is needed")?;
-                let kept = self.connection == Connection::Kept;
-                need(kept, "connection", "`sqlite` keeps its connections")?;
-                need(self.net != Net::Sim, "net", "`sqlite` has no network to simulate")?;
-                need(self.sim.is_none(), "sim", "`sqlite` has no network to simulate")?;
-            }
+        if let Some(targets) = self.driver.targets() {
+            need(!targets.is_empty(), "driver.targets", "at least one target is needed")?;
+            need(
+                (self.net == Net::Sim) == self.sim.is_some(),
+                "sim",
+                "it belongs with `net: sim`, and `net: sim` needs it",
+            )?;
+        }
+        if let Driver::Sqlite { path, .. } = &self.driver {
+            need(!path.is_empty(), "driver.path", "the database file is needed")?;
+            let kept = self.connection == Connection::Kept;
+            need(kept, "connection", "`sqlite` keeps its connections")?;
+            need(self.net != Net::Sim, "net", "`sqlite` has no network to simulate")?;
+            need(self.sim.is_none(), "sim", "`sqlite` has no network to simulate")?;
+            need(self.pipeline == 1, "pipeline", "`sqlite` answers at once: 1")?;
         }
         for (t, transaction) in self.workload.transactions.iter().enumerate() {
             for (o, operation) in transaction.operations.iter().enumerate() {
@@ -143,29 +142,71 @@ impl Plan {
     }
 }
 
+/// What a driver can do.
+struct Capabilities {
+    driver: &'static str,
+    /// The kinds of requests it speaks.
+    requests: &'static [&'static str],
+    /// What it can check of an answer.
+    checks: &'static [&'static str],
+}
+
+const HTTP: Capabilities = Capabilities {
+    driver: "http",
+    requests: &["http"],
+    checks: &["status", "body", "contains", "headers"],
+};
+const SQLITE: Capabilities =
+    Capabilities { driver: "sqlite", requests: &["sql"], checks: &["rows", "first", "keyed"] };
+
+impl Driver {
+    fn capabilities(&self) -> &'static Capabilities {
+        match self {
+            Driver::Http { .. } => &HTTP,
+            Driver::Sqlite { .. } => &SQLITE,
+        }
+    }
+
+    /// Where it connects to, if it does.
+    pub fn targets(&self) -> Option<&[String]> {
+        match self {
+            Driver::Http { targets } => Some(targets),
+            Driver::Sqlite { .. } => None,
+        }
+    }
+}
+
+impl Request {
+    /// Its name in the Plan.
+    fn kind(&self) -> &'static str {
+        match self {
+            Request::Http(_) => "http",
+            Request::Sql(_) => "sql",
+        }
+    }
+}
+
 impl Operation {
     /// Whether the driver speaks this request and can check this expectation.
     fn speaks(&self, driver: &Driver) -> Result<(), Wrong> {
+        let Capabilities { driver, requests, checks } = driver.capabilities();
+        let spoken = requests.contains(&self.request.kind());
+        let kinds = requests.iter().map(|kind| format!("`{kind}`")).collect::<Vec<_>>();
+        let kinds = kinds.join(" and ");
+        need(spoken, "request", format!("the driver `{driver}` speaks {kinds} requests alone"))?;
         let Expect { status, body, contains, headers, rows, first, keyed } = &self.expect;
-        let of_http = [
+        let asked = [
             ("status", status.is_some()),
             ("body", body.is_some()),
             ("contains", contains.is_some()),
             ("headers", !headers.is_empty()),
+            ("rows", rows.is_some()),
+            ("first", first.is_some()),
+            ("keyed", keyed.is_some()),
         ];
-        let of_sql =
-            [("rows", rows.is_some()), ("first", first.is_some()), ("keyed", keyed.is_some())];
-        let (name, spoken, foreign) = match (driver, &self.request) {
-            (Driver::Http { .. }, Request::Http(_)) => ("http", true, &of_sql[..]),
-            (Driver::Http { .. }, Request::Sql(_)) => ("http", false, &[][..]),
-            (Driver::Sqlite { .. }, Request::Sql(_)) => ("sqlite", true, &of_http[..]),
-            (Driver::Sqlite { .. }, Request::Http(_)) => ("sqlite", false, &[][..]),
-        };
-        let kind = if name == "http" { "http" } else { "sql" };
-        need(spoken, "request", format!("the driver `{name}` speaks `{kind}` requests alone"))?;
-        for (key, present) in foreign {
-            let why = format!("the driver `{name}` cannot check this");
-            need(!present, format!("expect.{key}"), why)?;
+        for (key, present) in asked {
+            let why = format!("the driver `{driver}` cannot check this");
+            need(!present || checks.contains(&key), format!("expect.{key}"), why)?;
         }
         Ok(())
     }

@@ -28,8 +28,7 @@ impl<P: Protocol> Worker<'_, P> {
 
     /// The first of the connection's slots that waits for it.
     fn waiting(&self, link: Link) -> Option<u32> {
-        let waits =
-            |&slot: &u32| matches!(self.slots[slot as usize].task, Task::Waiting(_));
+        let waits = |&slot: &u32| matches!(self.slots[slot as usize].task, Task::Waiting(_));
         self.slots_of(link).find(waits)
     }
 

@@ -43,8 +43,6 @@ pub struct Job<'a, P> {
     pub recorder: Recorder,
     /// The series of the operation `connect`.
     pub connect: Series,
-    /// How many targets there are.
-    pub targets: usize,
     /// Which of the agent's workers it is, from 0.
     pub worker: u32,
     /// Tells whether the trial is to be broken off.
@@ -145,7 +143,7 @@ pub fn share(plan: &Plan, worker: u32) -> Share {
 impl<'a, P: Protocol> Worker<'a, P> {
     /// A worker that has not begun yet.
     pub fn new(job: Job<'a, P>) -> Worker<'a, P> {
-        let Job { plan, program, protocol, recorder, connect, targets, worker, stop } = job;
+        let Job { plan, program, protocol, recorder, connect, worker, stop } = job;
         let share = share(plan, worker);
         let (stream, streams) = share.stream();
         let open = OpenSchedule::new(plan, worker, plan.workers);
@@ -164,7 +162,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
         let slots: Vec<_> =
             share.clients().flat_map(lanes).map(|(line, lane)| slot(line, lane)).collect();
         let line = |number: u32| {
-            let target = number as usize % targets;
+            let target = number as usize % protocol.targets().len();
             Line::new(protocol.conn(target), target, depth as usize)
         };
         let lines: Vec<_> = share.clients().map(line).collect();

@@ -105,7 +105,8 @@ fn what_a_broken_pipeline_still_owed_is_unknown() {
 
 #[test]
 fn an_open_pipeline_needs_fewer_connections() {
-    let sim = json!({"service": {"constant_ns": 1000}, "servers": 64, "latency_ns": 5 * MILLISECOND});
+    let sim =
+        json!({"service": {"constant_ns": 1000}, "servers": 64, "latency_ns": 5 * MILLISECOND});
     let waited = |pipeline: u32| {
         let keys = json!({
             "schedule": open(1000.0, 2), "pipeline": pipeline, "stop": {"duration_ns": SECOND},
