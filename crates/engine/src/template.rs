@@ -1,7 +1,7 @@
 //! Text with values in it: `"/item/${id}"`, compiled once and rendered into a reused buffer.
 //!
 //! Absent: what the values are (`values`), and SQL, where a mention is bound and never rendered
-//! (`drivers::sqlite`).
+//! (`drivers::sql`).
 
 use std::io::Write as _;
 

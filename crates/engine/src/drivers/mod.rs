@@ -4,6 +4,7 @@
 //! I/O. Absent from it: connections, time, and what is asked when.
 
 pub mod http;
+pub mod sql;
 pub mod sqlite;
 pub mod target;
 

@@ -20,8 +20,6 @@
 //!
 //! Absent: threads, and any clock but for time-outs.
 
-mod sql;
-
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -32,11 +30,11 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, Statement, ffi};
 use tally::Outcome;
 
-use self::sql::{Effect, Sql};
+use super::sql::{self, Cell, Checking, Dialect, Expectation, Sql, Wrong};
 use crate::error::{EngineError, HostError, PlanError};
-use crate::plan::{Driver, Plan, Request};
-use crate::template::{Piece, Template, Values, pieces};
-use crate::values::{Drawn, ValueId};
+use crate::plan::{Driver, Plan};
+use crate::template::Values;
+use crate::values::Drawn;
 use crate::workload::{Client, OperationIndex, OperationInfo, Program};
 
 /// How many of `SQLite`'s instructions pass between two looks at the clock: some 50 µs of work.
@@ -61,16 +59,7 @@ pub struct Sqlite {
 struct Operation {
     transaction: usize,
     sql: Sql,
-    rows: Option<Rows>,
-    first: Option<Template>,
-    keyed: Option<ValueId>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Rows {
-    Exactly(u64),
-    /// As many as this list has elements, or as this number says.
-    Drawn(ValueId),
+    expect: Expectation,
 }
 
 /// How an operation ended, and why where it is not ok.
@@ -96,16 +85,8 @@ impl Sqlite {
             .iter()
             .map(|operation| Operation::compile(operation, program, &empty))
             .collect::<Result<Vec<_>, _>>()?;
-        let wrapped = program.transactions().iter().map(|transaction| {
-            let effects =
-                || operations[transaction.operations.clone()].iter().map(|o| o.sql.effect);
-            let each = |index: OperationIndex| program.operations()[index].each.is_some();
-            let several =
-                transaction.operations.len() > 1 || transaction.operations.clone().any(each);
-            several
-                && effects().any(|effect| effect == Effect::Writes)
-                && effects().all(|effect| effect != Effect::Controls)
-        });
+        let wrapped = (0..program.transactions().len())
+            .map(|index| sql::is_wrapped(program, index, |index| operations[index].sql.effect));
         Ok(Sqlite {
             path: path.clone(),
             pragmas: pragmas.clone(),
@@ -191,7 +172,7 @@ impl Sqlite {
             link,
             statements: self.operations.iter().map(|_| Prepared::default()).collect(),
             lengths: Vec::new(),
-            text: Vec::new(),
+            checking: Checking::default(),
             why: String::new(),
         }
     }
@@ -210,63 +191,10 @@ impl Operation {
         program: &Program,
         empty: &Connection,
     ) -> Result<Operation, PlanError> {
-        let field = |key: &str| format!("{}.{key}", operation.field);
-        let Request::Sql(text) = &operation.plan.request else {
-            let why = "the driver `sqlite` speaks `sql` requests alone";
-            return Err(PlanError::new(field("request"), "", why));
-        };
-        let expect = &operation.plan.expect;
-        let rows = expect
-            .rows
-            .as_ref()
-            .map(|rows| Rows::compile(rows, program, operation, &field("expect.rows")));
-        let first =
-            expect.first.as_ref().map(|first| program.template(first, &field("expect.first")));
-        let keyed =
-            expect.keyed.as_ref().map(|name| program.keyed_value(name, &field("expect.keyed")));
-        let sql = Sql::compile(text, program, operation, &field("request.sql"))?;
-        check_syntax(&sql, &field("request.sql"), empty)?;
-        Ok(Operation {
-            transaction: operation.transaction,
-            sql,
-            rows: rows.transpose()?,
-            first: first.transpose()?,
-            keyed: keyed.transpose()?,
-        })
-    }
-}
-
-impl Rows {
-    fn compile(
-        text: &str,
-        program: &Program,
-        operation: &OperationInfo,
-        field: &str,
-    ) -> Result<Rows, PlanError> {
-        if let Ok(count) = text.parse() {
-            return Ok(Rows::Exactly(count));
-        }
-        let why = "a number, or `${list}` for a list's length, is needed";
-        let [Piece::Mention(name)] = pieces(text, field)?[..] else {
-            return Err(PlanError::new(field, text, why));
-        };
-        let id = program.id(name, field, text)?;
-        if operation.each == Some(id) {
-            let why = format!("with `for_each: {name}` it stands for one element");
-            return Err(PlanError::new(field, text, why));
-        }
-        Ok(Rows::Drawn(id))
-    }
-
-    fn count(self, client: &Client) -> Option<u64> {
-        match self {
-            Rows::Exactly(count) => Some(count),
-            Rows::Drawn(id) => match client.drawn(id) {
-                Drawn::List(list) => Some(list.len() as u64),
-                Drawn::Integer(count) => u64::try_from(count).ok(),
-                _ => None,
-            },
-        }
+        let sql = Sql::compile(program, operation, Dialect::Sqlite)?;
+        check_syntax(&sql, &format!("{}.request.sql", operation.field), empty)?;
+        let expect = Expectation::compile(program, operation)?;
+        Ok(Operation { transaction: operation.transaction, sql, expect })
     }
 }
 
@@ -311,7 +239,7 @@ pub struct Session<'a> {
     /// By operation.
     statements: Vec<Prepared<'a>>,
     lengths: Vec<usize>,
-    text: Vec<u8>,
+    checking: Checking,
     why: String,
 }
 
@@ -344,7 +272,7 @@ impl<'a> Prepared<'a> {
 /// Why an operation did not end ok.
 enum Trouble {
     Refused(rusqlite::Error),
-    Wrong(&'static str),
+    Wrong(Wrong),
 }
 
 impl From<rusqlite::Error> for Trouble {
@@ -404,22 +332,14 @@ impl Session<'_> {
         let connection = &self.link.connection;
         let statement = self.statements[index].get(connection, &operation.sql, &self.lengths)?;
         bind(statement, &operation.sql, client)?;
-        let expected = operation.rows.map(|rows| rows.count(client));
-        let found = if statement.column_count() == 0 {
+        self.checking.begin(&operation.expect, client);
+        let changed = if statement.column_count() == 0 {
             statement.raw_execute()? as u64
         } else {
-            read(statement, operation, program, client, &mut self.text)?
+            read(statement, &operation.expect, program, &mut self.checking)?;
+            0
         };
-        match expected {
-            Some(None) => Err(Trouble::Wrong("`expect.rows` is no number of rows")),
-            Some(Some(expected)) if found < expected => {
-                Err(Trouble::Wrong("fewer rows than expected"))
-            }
-            Some(Some(expected)) if found > expected => {
-                Err(Trouble::Wrong("more rows than expected"))
-            }
-            _ => Ok(()),
-        }
+        self.checking.end(&operation.expect, changed).map_err(Trouble::Wrong)
     }
 
     /// Rolls back, and says how and why the operation ended.
@@ -427,7 +347,7 @@ impl Session<'_> {
         self.link.deadline_ns.store(i64::MAX, Ordering::Relaxed);
         let outcome = match trouble {
             Trouble::Wrong(why) => {
-                self.why.push_str(why);
+                self.why = why.to_string();
                 Outcome::Failed
             }
             Trouble::Refused(error) => {
@@ -479,59 +399,36 @@ fn bind(statement: &mut Statement<'_>, sql: &Sql, client: &Client) -> rusqlite::
     }
 }
 
-/// Reads every column of every row, checks what is expected of them, and gives their number.
+/// Reads every column of every row, as long as all is right, and checks what is expected of them.
 fn read(
     statement: &mut Statement<'_>,
-    operation: &Operation,
+    expect: &Expectation,
     program: &Program,
-    client: &Client,
-    text: &mut Vec<u8>,
-) -> Result<u64, Trouble> {
+    checking: &mut Checking,
+) -> rusqlite::Result<()> {
     let columns = statement.column_count();
-    if operation.keyed.is_some() && columns < 2 {
-        return Err(Trouble::Wrong("`expect.keyed` needs two columns"));
-    }
-    let mut count = 0;
     let mut rows = statement.raw_query();
     while let Some(row) = rows.next()? {
         for column in 0..columns {
             std::hint::black_box(row.get_ref(column)?);
         }
-        if let Some(first) = operation.first.as_ref().filter(|_| count == 0) {
-            text.clear();
-            first.render(client, text);
-            if !is(row.get_ref(0)?, text) {
-                return Err(Trouble::Wrong("the first column is not as expected"));
-            }
+        let cell = |column| row.get_ref(column).ok().map(Cell::from);
+        if !checking.row(expect, program, cell) {
+            break;
         }
-        if let Some(id) = operation.keyed {
-            let key = match row.get_ref(0)? {
-                ValueRef::Integer(integer) => Drawn::Integer(integer),
-                ValueRef::Real(real) => Drawn::Real(real),
-                ValueRef::Text(text) => Drawn::Text(text),
-                ValueRef::Blob(bytes) => Drawn::Bytes(bytes),
-                ValueRef::Null => return Err(Trouble::Wrong("a row's key is null")),
-            };
-            program.keyed(id, key, text);
-            if !is(row.get_ref(1)?, text) {
-                return Err(Trouble::Wrong("a row is not what its key says"));
-            }
-        }
-        count += 1;
     }
-    if count == 0 && operation.first.is_some() {
-        return Err(Trouble::Wrong("no row, so no first column"));
-    }
-    Ok(count)
+    Ok(())
 }
 
-/// Whether a column, written as text, is `expected`; null is never.
-fn is(column: ValueRef<'_>, expected: &[u8]) -> bool {
-    match column {
-        ValueRef::Text(text) | ValueRef::Blob(text) => text == expected,
-        ValueRef::Integer(integer) => itoa::Buffer::new().format(integer).as_bytes() == expected,
-        ValueRef::Real(real) => real.to_string().as_bytes() == expected,
-        ValueRef::Null => false,
+impl<'a> From<ValueRef<'a>> for Cell<'a> {
+    fn from(value: ValueRef<'a>) -> Self {
+        match value {
+            ValueRef::Null => Cell::Null,
+            ValueRef::Integer(integer) => Cell::Integer(integer),
+            ValueRef::Real(real) => Cell::Real(real),
+            ValueRef::Text(text) => Cell::Text(text),
+            ValueRef::Blob(bytes) => Cell::Bytes(bytes),
+        }
     }
 }
 
