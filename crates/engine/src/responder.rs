@@ -16,9 +16,7 @@ pub trait Service: Send {
 /// The server's side of one connection.
 pub trait Session: Send {
     /// Appends what the server says when a client has connected.
-    fn greet(&mut self, out: &mut Vec<u8>) {
-        let _says_nothing = out;
-    }
+    fn greet(&mut self, out: &mut Vec<u8>);
 
     /// Takes the next whole message off the front of `input` and appends the answer to it.
     fn answer(&mut self, input: &mut &[u8], out: &mut Vec<u8>) -> Result<Answered, Refused>;
@@ -78,6 +76,8 @@ struct HttpSession {
 }
 
 impl Session for HttpSession {
+    fn greet(&mut self, _out: &mut Vec<u8>) {}
+
     fn answer(&mut self, input: &mut &[u8], out: &mut Vec<u8>) -> Result<Answered, Refused> {
         loop {
             match self.requests.next(input).map_err(|_| Refused)? {

@@ -130,12 +130,14 @@ mod tests {
 
     use super::*;
 
-    /// A byte that says how many follow; 255 is too long.
+    /// A byte that says how many follow.
+    #[expect(clippy::unnecessary_wraps, reason = "lengths of other kinds may be wrong")]
     fn counted(message: &[u8]) -> Result<Length, TooLong> {
         Ok(Length::Whole(usize::from(message[0]) + 1))
     }
 
     /// Two bytes that say how many follow.
+    #[expect(clippy::unnecessary_wraps, reason = "lengths of other kinds may be wrong")]
     fn wide(message: &[u8]) -> Result<Length, TooLong> {
         Ok(match message {
             [high, low, ..] => Length::Whole((usize::from(*high) << 8 | usize::from(*low)) + 2),
