@@ -7,3 +7,4 @@
 
 pub mod frames;
 pub mod http;
+pub mod mysql;
