@@ -1,11 +1,15 @@
 """The command as a user types it: answers, files, messages and exit codes, on real systems."""
 
+import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -196,3 +200,84 @@ def test_doctor_and_lists_speak(capsys: pytest.CaptureFixture[str]) -> None:
     for what, name in (("studies", "rest"), ("systems", "sqlite"), ("workloads", "buddies")):
         assert name in said(capsys, "list", what)[1]
     assert "http" in said(capsys, "list", "drivers")[1]
+
+
+HANGS = """
+import socket, threading
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], flush=True)
+def greet(client):
+    while client.recv(4096):
+        client.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 200\\r\\n\\r\\nhi")
+while True:
+    threading.Thread(target=greet, args=(listening.accept()[0],), daemon=True).start()
+"""
+
+
+@contextlib.contextmanager
+def serving(*command: str) -> Iterator[str]:
+    """The first line of a server that is there meanwhile."""
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    # Collected as soon as it ends: one that is dead and not collected still has its process id.
+    threading.Thread(target=server.wait, daemon=True).start()
+    try:
+        assert server.stdout
+        yield server.stdout.readline()
+    finally:
+        server.kill()
+        server.communicate()
+
+
+def test_answers_that_never_end_are_no_measurement(capsys: pytest.CaptureFixture[str]) -> None:
+    quick = ("-d", "200ms", "-c", "2", "--quiet", "--sessions", "1")
+    with serving(sys.executable, "-c", HANGS) as port:
+        code, out, _ = said(capsys, "try", f"http://127.0.0.1:{port.strip()}/", *quick)
+    flat = " ".join(out.split())
+    assert code == Exit.NOTHING_MEASURED
+    assert "nothing came due in the measured part (of 2 transactions of the warm-up" in flat
+    assert "Throughput 0/s" not in flat and "rate:" not in flat
+    assert "Rests on none of 1 session" in flat
+    assert "timed out, such as: no answer within the time-out" in flat
+
+
+def test_a_redirect_is_told_beside_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    quick = ("-d", "200ms", "-c", "2", "--quiet", "--sessions", "1")
+    command = (str(agent.binary("nullserver")), "http", "--status", "302")
+    with serving(*command) as line:
+        url = f"http://{json.loads(line)['listening']}/"
+        code, out, _ = said(capsys, "try", url, *quick)
+    assert code == Exit.DONE
+    assert "GET /: status 302: redirects are counted as answers" in " ".join(out.split())
+    assert "status 302" in (store.find("last").path / "report.html").read_text()
+
+
+DIES = """
+import http.server, os
+class Hello(http.server.BaseHTTPRequestHandler):
+    left = 50
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        Hello.left -= 1
+        if not Hello.left:
+            os._exit(9)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hello)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+
+
+def test_a_system_that_dies_at_once_is_nothing_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    quick = ("-d", "2s", "-c", "2", "--quiet", "--sessions", "3")
+    with serving(sys.executable, "-c", DIES) as port:
+        code, out, _ = said(capsys, "try", f"s=http://127.0.0.1:{port.strip()}/", *quick)
+    flat = " ".join(out.split())
+    assert code == Exit.NOTHING_MEASURED
+    assert re.search(
+        r"Nothing could be measured \(try died: s ended: its process \d+ is gone", flat
+    )
+    assert "Rests on none of 3 sessions" in flat

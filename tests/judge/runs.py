@@ -53,6 +53,10 @@ class Course:
     used: bool = True
     seconds: int = 2
     open_at: float | None = None
+    stuck: bool = False
+    """Whether eight clients wait from the warm-up to after the end, and time out."""
+    tail_s: int = 0
+    """How long the worker is busy all the time after the measured part."""
 
 
 class FakeMeasurement:
@@ -83,6 +87,8 @@ class FakeMeasurement:
             elapsed = course.seconds * 10**9
             figures = {"elapsed_ns": elapsed, "user_cpu_ns": cpu, "system_cpu_ns": cpu}
             return ({"reason": course.reason, **figures},)
+        if name == "error" and course.stuck:
+            return ({"operation": "read", "outcome": "timed_out", "message": "silence"},)
         if name == "error" and course.failed:
             return ({"operation": "read", "outcome": "failed", "message": "status 500"},)
         return ()
@@ -111,7 +117,10 @@ def _rows(course: Course) -> polars.DataFrame:
                 "max_lag_ns": course.lag_ns,
             }
         )
-        if slot % 10 == 0:
+        if course.stuck:
+            waiting = 8 if slot == -10 else 0
+            row |= dict.fromkeys(COUNTERS, 0) | {"due": waiting, "timed_out": waiting}
+        elif slot % 10 == 0:
             row |= _histograms(course, ok * 10, bad * 10)
         rows.append(row)
         rows.append(row | {"kind": "operation", "name": "read"})
@@ -124,6 +133,8 @@ def _rows(course: Course) -> polars.DataFrame:
             | {"interval": slot, "kind": "worker", "name": "0"}
             | {"in_flight_ns": in_flight, "busy_ns": busy}
         )
+    for slot in range(course.seconds * 10, (course.seconds + course.tail_s) * 10):
+        rows.append(worker | {"interval": slot, "kind": "worker", "name": "0", "busy_ns": 10**8})
     return polars.DataFrame(
         rows,
         schema={"interval": polars.Int64, "kind": polars.String, "name": polars.String}

@@ -103,3 +103,24 @@ def test_a_trial_the_lab_could_not_run_is_no_figure() -> None:
     case = judged(Course(state="failed", why="the agent did not start"))
     assert case.state == "ok"
     assert case.metrics["throughput"].sessions == 4
+
+
+def test_a_case_without_a_usable_figure_says_why() -> None:
+    case = judged(*[Course(stuck=True)] * 8)
+    assert case.state == "failing" and case.sessions == 0
+    assert case.why.startswith("nothing came due in the measured part")
+    assert case.metrics["throughput"].validity == "withheld"
+    stolen = judged(*[STOLEN] * 8)
+    assert (stolen.state, stolen.why) == ("ok", "steal: another guest had the processor")
+
+
+def test_a_case_rests_on_the_sessions_that_have_a_figure() -> None:
+    assert judged().sessions == 4
+    assert judged(*[Course(state="died", why="exit 1")] * 4).sessions == 2
+
+
+def test_a_share_s_interval_ends_where_shares_do() -> None:
+    few = judged(*[Course(failed=0.05)] * 2).metrics["errors"]
+    assert few.low == 0.0 and few.high is not None and few.high > 0.0125
+    most = judged(*[Course(failed=0.4)] * 2, *[Course(failed=1.0)] * 6).metrics["errors"]
+    assert most.high == 1.0 and most.low is not None and most.low > 0

@@ -1,6 +1,8 @@
 """Each check: what keeps it, what breaks it, and what widens it."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from synthetic import MS, counted, evidence, plan, probed
@@ -18,6 +20,7 @@ from benchlab.judge.checks import (
     steal,
     swap,
 )
+from benchlab.judge.counted import Counted
 from benchlab.judge.probed import Probed
 from benchlab.model.records import CpuSets
 
@@ -123,6 +126,39 @@ def test_answers() -> None:
     assert row.verdict == "invalid" and row.figure == pytest.approx(0.02)
     assert "status 500" in row.why
     assert answers(evidence(counted(failed=0.02), allow={"errors": 0.05})).verdict == "valid"
+
+
+def ended(ok: float, timed_out: float, unknown: float, errors: Sequence[Any] = ()) -> Counted:
+    """A trial whose transactions ended in these shares."""
+    seen = counted(errors=errors)
+    due = seen.slots["due"]
+    shares = {"ok": ok, "completed": ok, "timed_out": timed_out, "unknown": unknown}
+    return replace(seen, slots={**seen.slots, **{name: due * s for name, s in shares.items()}})
+
+
+def test_every_bad_end_is_told_with_its_most_frequent_reason() -> None:
+    errors = [
+        {"outcome": "timed_out", "message": "no answer", "count": 3000},
+        {"outcome": "unknown", "message": "reset by peer", "count": 2},
+        {"outcome": "unknown", "message": "closed early", "count": 1998},
+    ]
+    row = answers(evidence(ended(0.0, 0.6, 0.4, errors)))
+    assert row.verdict == "invalid" and row.figure == pytest.approx(1.0)
+    assert row.why == ("3000 timed out, such as: no answer; 2000 lost, such as: closed early")
+
+
+def test_where_nothing_was_answered_the_warm_up_s_reason_is_told() -> None:
+    errors = [{"outcome": "timed_out", "message": "no answer", "count": 4}]
+    silent = replace(counted(rate=0, errors=errors), operations={})
+    row = answers(evidence(silent))
+    assert row.verdict == "unknown"
+    assert row.why == "nothing was answered; in the warm-up: timed out, such as: no answer"
+
+
+def test_without_a_rate_there_is_no_head_room_to_speak_of() -> None:
+    seen = replace(ended(0.0, 1.0, 0.0), busy_ns={"0": 7e9})
+    row = head_room(evidence(seen))
+    assert row.verdict == "unknown" and row.figure is None and "rate:" not in row.why
 
 
 @pytest.mark.parametrize(("expect", "verdict"), [({}, "unknown"), ({"rows": "1"}, "valid")])

@@ -137,3 +137,19 @@ def test_raw_data_are_read_again_when_they_are_asked_for() -> None:
     found.forget()
     assert found.seen.throughput == pytest.approx(1000)
     assert found.trial.reads == reads + 1  # type: ignore[attr-defined]
+
+
+def test_a_load_that_began_nothing_in_the_measured_part_has_no_figures() -> None:
+    found = judged(Course(stuck=True))
+    assert found.state == "failing"
+    assert found.why == (
+        "nothing came due in the measured part (of 8 transactions of the warm-up 8 timed out): "
+        "lengthen `duration` or shorten `timeout`"
+    )
+    assert found.figures and not any(found.usable(name) for name in found.figures)
+    assert found.uses["throughput"].why == found.why
+
+
+def test_what_the_tail_costs_is_no_work_of_the_measured_part() -> None:
+    rows = {row.name: row for row in judged(Course(busy=0.5, seconds=2, tail_s=4)).checks}
+    assert rows["head-room"].figure == pytest.approx(0.5)

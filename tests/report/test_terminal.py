@@ -1,6 +1,7 @@
 """The answer in a terminal: complete at every width, without colour and in plain ASCII."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import fakes
@@ -93,3 +94,28 @@ def test_a_terminal_without_unicode_gets_ascii() -> None:
     stream.flush()
     assert b"2,134/s" in raw.getvalue()
     assert b"us" in raw.getvalue()
+
+
+@pytest.mark.parametrize(("used", "words"), [(8, "8 sessions"), (6, "6 of 8"), (0, "none of 8")])
+def test_it_rests_on_the_sessions_that_gave_a_figure(used: int, words: str) -> None:
+    material = fakes.quickstart()
+    cases = tuple(
+        case.model_copy(
+            update={
+                "metrics": {
+                    name: found.model_copy(update={"sessions": min(used, found.sessions)})
+                    for name, found in case.metrics.items()
+                }
+            }
+        )
+        for case in material.summary.cases
+    )
+    summary = material.summary.model_copy(update={"cases": cases})
+    assert f"Rests on {words}" in shown(replace(material, summary=summary), 140)
+
+
+def test_what_the_lab_noted_stands_beside_the_answer() -> None:
+    material = fakes.quickstart()
+    assert material.record is not None
+    record = material.record.model_copy(update={"notes": ("mixed load", "mixed load")})
+    assert shown(replace(material, record=record), 140).count("note  mixed load") == 1

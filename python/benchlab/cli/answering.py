@@ -62,7 +62,7 @@ def _applying(summary: Summary) -> Iterable[Exit]:
     yield Exit.DONE
     if summary.state == "interrupted":
         yield Exit.INTERRUPTED
-    if all(case.state == "skipped" for case in summary.cases):
+    if not summary.sessions_used:
         yield Exit.NOTHING_MEASURED
     if any(promise.holds is False for promise in summary.promises):
         yield Exit.BROKEN_PROMISE

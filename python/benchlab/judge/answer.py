@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from benchlab.judge.cases import CaseJudgement
-from benchlab.model.evidence import Comparison
+from benchlab.model.evidence import CaseResult, Comparison
 from benchlab.model.experiment import Compare, Experiment
 from benchlab.model.metrics import METRICS
 from benchlab.model.quantities import format as readable
@@ -53,7 +53,8 @@ def answer(
         said = _claims(counting, experiment.compare, record, _rate_unit(cases))
     else:
         said = _seen(record, cases, comparisons)
-    return " ".join([said, *_shades(experiment, record, cases)])
+    shades = _shades(experiment, record, cases)
+    return " ".join([said, *(shade for shade in shades if shade.rstrip(".") not in said)])
 
 
 def label(metric: str) -> str:
@@ -212,11 +213,11 @@ def command(record: RunRecord, sessions: int) -> str:
 def _seen(
     record: RunRecord, cases: Mapping[str, CaseJudgement], comparisons: Sequence[Comparison]
 ) -> str:
-    measured = [judged for judged in cases.values() if judged.result.metrics]
-    done = record.sessions_done
+    measured = [judged for judged in cases.values() if judged.result.sessions]
     if not measured:
-        whys = [f"{c.result.name}: {c.result.why}" for c in cases.values() if c.result.why]
+        whys = [_trouble(c.result).rstrip(".") for c in cases.values() if c.result.why]
         return f"Nothing could be measured ({'; '.join(whys) or 'no session was finished'})."
+    done = max(judged.result.sessions for judged in measured)
     head = f"Seen in {done} session{'' if done == 1 else 's'}, without a claim:"
     leads = [one for one in comparisons if one.effect is not None][:MOST_CLAUSES]
     if leads:
@@ -255,6 +256,12 @@ def _lead(one: Comparison, rate_unit: str) -> str:
     return f"{one.candidate} has {times} the {what} of {one.baseline}{where}"
 
 
+def _trouble(case: CaseResult) -> str:
+    """What ails a case, in words."""
+    state = _STATES.get(case.state)
+    return f"{case.name} {state}: {case.why}" if state else f"{case.name}: {case.why}"
+
+
 def _shades(
     experiment: Experiment, record: RunRecord, cases: Mapping[str, CaseJudgement]
 ) -> list[str]:
@@ -266,10 +273,8 @@ def _shades(
         )
     skipped = {j.result.why: j.result.system for j in cases.values() if j.result.state == "skipped"}
     said += [f"Skipped: {system} ({why.rstrip('.')})." for why, system in skipped.items()]
-    for judged in cases.values():
-        if judged.result.state not in ("ok", "skipped"):
-            words = _STATES[judged.result.state]
-            said.append(f"{judged.result.name} {words}: {judged.result.why.rstrip('.')}.")
+    ailing = [judged.result for judged in cases.values() if judged.result.state in _STATES]
+    said += [f"{_trouble(case).rstrip('.')}." for case in ailing]
     running = [
         judged.case.system_name
         for judged in cases.values()

@@ -91,6 +91,10 @@ def judge_case(
             trial.forget()
     state, why = _state(trials, allow.get("errors", ERRORS))
     estimates = {key: _estimate(key, sessions, trials) for key in _keys(sessions)}
+    withheld = [one.why for (name, _), one in estimates.items() if name is None]
+    if state not in ("died", "aborted") and not any(one.is_usable for one in estimates.values()):
+        reason = _most(withheld) or _most([trial.why for trial in trials if trial.why])
+        why = "; ".join(dict.fromkeys(part for part in (why, reason) if part))
     result = CaseResult(
         name=case.name,
         system=case.system_name,
@@ -163,6 +167,12 @@ def _worst(rows: Sequence[Check]) -> Check:
 
 
 def _estimate(key: Key, sessions: Sequence[Session], trials: Sequence[TrialJudgement]) -> Estimate:
+    """A metric over the sessions.
+
+    No metric is below 0 and no share above 1, but Student's t on values that are near such an end
+    reaches over it. The interval is cut off there: the part that goes away holds no possible value,
+    so that the interval holds the true one as often as before.
+    """
     metric = METRICS[key[1]]
     found = [session.values.get(key) for session in sessions]
     known = [value for value in found if value is not None]
@@ -178,6 +188,7 @@ def _estimate(key: Key, sessions: Sequence[Session], trials: Sequence[TrialJudge
     if lacking:
         return bare.model_copy(update={"resolved": False, "why": lacking})
     over = over_sessions(known)
+    most = 1.0 if metric.kind == "share" else inf
     used = [t.uses[metric.name] for t in trials if t.usable(metric.name)]
     bound = [use.why for use in used if use.validity == "at-least"]
     unresolved = [use.why for use in used if not use.resolved]
@@ -185,8 +196,8 @@ def _estimate(key: Key, sessions: Sequence[Session], trials: Sequence[TrialJudge
     return Estimate(
         unit=metric.unit,
         estimate=over.estimate,
-        low=over.low,
-        high=over.high,
+        low=None if over.low is None else max(0.0, over.low),
+        high=None if over.high is None else min(most, over.high),
         sessions=over.sessions,
         resolved=not is_unresolved,
         validity="at-least" if bound else "valid",

@@ -95,9 +95,12 @@ def head_room(evidence: Evidence) -> Check:
     seen, name = evidence.seen, "head-room"
     if seen.is_embedded:
         return _not_applicable(name, "the system runs in the agent")
-    if not seen.busy_ns or seen.length_s <= 0:
+    if not seen.busy_ns or seen.counted_s <= 0:
         return Check(name=name, verdict="unknown", why="the agent's work time is not known")
-    figure = max(seen.busy_ns.values()) / NS / seen.length_s
+    if not seen.during("completed"):
+        why = "nothing was completed in the measured part: there is no rate to be limited"
+        return Check(name=name, verdict="unknown", why=why)
+    figure = max(seen.busy_ns.values()) / NS / seen.counted_s
     limit = evidence.allow.get(name, BUSY)
     row = Check(name=name, verdict="valid", figure=figure, limit=limit, why=_ceiling_why(evidence))
     ratio = _ceiling_ratio(evidence)
@@ -175,22 +178,43 @@ def little(evidence: Evidence) -> Check:
 
 
 def answers(evidence: Evidence) -> Check:
-    """The answers that were looked at were right; a wrong one is a failed operation."""
+    """Answers came, and those that were looked at were right; a wrong one is a failed operation."""
     seen = evidence.seen
     ended = sum(operation.ended for operation in seen.operations.values())
-    failed = seen.total("failed")
     limit = evidence.allow.get("errors", ERRORS)
     if not ended:
-        return Check(name="answers", verdict="unknown", limit=limit, why="nothing was answered")
-    figure = failed / max(1.0, seen.total("due"))
+        told = _reasons(seen, dict.fromkeys(_BAD_ENDS, 0.0))
+        why = "nothing was answered" + (f"; in the warm-up: {told}" if told else "")
+        return Check(name="answers", verdict="unknown", limit=limit, why=why)
+    figure = seen.failures / max(1.0, seen.total("due"))
     if figure > limit:
-        first = next((e["message"] for e in seen.errors if e.get("outcome") == "failed"), "")
-        why = f"{failed:.0f} refused or wrong" + (f", such as: {first}" if first else "")
+        why = _reasons(seen, {outcome: seen.total(outcome) for outcome in _BAD_ENDS})
         return Check(name="answers", verdict="invalid", figure=figure, limit=limit, why=why)
     if not _expects(seen):
         why = "no answer's content was looked at: the workload expects nothing of it"
         return Check(name="answers", verdict="unknown", figure=figure, limit=limit, why=why)
     return Check(name="answers", verdict="valid", figure=figure, limit=limit)
+
+
+_BAD_ENDS = {"failed": "refused or wrong", "timed_out": "timed out", "unknown": "lost"}
+"""Outcomes but ok, and what they are called."""
+
+
+def _reasons(seen: Counted, counts: Mapping[str, float]) -> str:
+    """How many ended badly in each way, with the engine's most frequent word on it.
+
+    Its words are counted over the whole trial and are told of any outcome that has some.
+    """
+    told = []
+    for outcome, word in _BAD_ENDS.items():
+        messages = [e for e in seen.errors if e.get("outcome") == outcome]
+        first = max(messages, key=lambda e: e.get("count", 0), default=None)
+        if not counts[outcome] and (first is None or any(counts.values())):
+            continue
+        number = f"{counts[outcome]:.0f} " if counts[outcome] else ""
+        such = f", such as: {first['message']}" if first is not None else ""
+        told.append(f"{number}{word}{such}")
+    return "; ".join(told)
 
 
 def _expects(seen: Counted) -> bool:

@@ -48,6 +48,9 @@ class Books:
     """The sum of the service times of those that ended ok."""
     due: float
     ok: float
+    failed: float = 0.0
+    timed_out: float = 0.0
+    unknown: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class Counted:
     """Counters of all transactions and workers, by column; index 0 begins at the origin."""
     maxima: Mapping[str, float]
     busy_ns: Mapping[str, float]
-    """Work time by worker."""
+    """Work time by worker in the counted slots; what the tail cost is not in it."""
     seconds: Mapping[Field, tuple[Distribution, ...]]
     """Distributions of all transactions, second by second."""
     operations: Mapping[str, Operation]
@@ -104,7 +107,7 @@ class Counted:
         """
         if self.ends_by_count:
             return len(self.slots["completed"])
-        return int(self.length_s * SLOTS_PER_SECOND + 1e-6)
+        return _whole_slots(self.length_s)
 
     @property
     def counted_s(self) -> float:
@@ -161,13 +164,17 @@ def counted(measurement: Measurement) -> Counted:
     workers = measured.filter(polars.col("kind") == "worker")
     operations = measured.filter(polars.col("kind") == "operation")
     start, end = (_event(measurement, name) for name in ("start", "end"))
+    if "duration_ns" in measurement.plan["stop"]:
+        workers = workers.filter(
+            polars.col("interval") < _whole_slots(end.get("elapsed_ns", 0) / NS)
+        )
     by_worker = workers.group_by("name").agg(polars.col("busy_ns").sum()).sort("name")
     return Counted(
         plan=measurement.plan,
         reason=end.get("reason"),
         start=start,
         end=end,
-        slots=_slots(polars.concat([transactions, workers])),
+        slots=_slots(measured.filter(polars.col("kind").is_in(["transaction", "worker"]))),
         maxima={name: _greatest(transactions[name]) for name in MAXIMA},
         busy_ns={str(name): float(busy) for name, busy in by_worker.iter_rows()},
         seconds={field: _seconds(transactions, field) for field in FIELDS},
@@ -188,7 +195,14 @@ def _books(rows: polars.DataFrame) -> Books:
         service_ns=(times.mean() or 0.0) * times.total,
         due=float(transactions["due"].sum()),
         ok=float(transactions["ok"].sum()),
+        failed=float(transactions["failed"].sum()),
+        timed_out=float(transactions["timed_out"].sum()),
+        unknown=float(transactions["unknown"].sum()),
     )
+
+
+def _whole_slots(length_s: float) -> int:
+    return int(length_s * SLOTS_PER_SECOND + 1e-6)
 
 
 def per_second(slots: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -57,14 +57,28 @@ class Totals:
     failures: float = 0.0
     missing: float = 0.0
     """What an open load offered and the system did not complete, where the agent could have."""
+    begun: float = 0.0
+    """Transactions of the whole trial, those of the warm-up included."""
+    lost: float = 0.0
+    """Those of them that did not end ok."""
 
     def __add__(self, other: "Totals") -> "Totals":
         return Totals(
-            self.due + other.due, self.failures + other.failures, self.missing + other.missing
+            self.due + other.due,
+            self.failures + other.failures,
+            self.missing + other.missing,
+            self.begun + other.begun,
+            self.lost + other.lost,
         )
 
     def state(self, allowed: float) -> tuple[CaseState, str]:
-        """Whether the system kept up and kept answering: a result, not an invalidity."""
+        """Whether the system kept up and kept answering: a result, not an invalidity.
+
+        Where nothing came due in the measured part, what the warm-up began decides, and why is
+        `nothing_due`'s to say.
+        """
+        if self.due <= 0 and self.begun > 0 and self.lost > allowed * self.begun:
+            return "failing", ""
         if self.due > 0 and self.failures > allowed * self.due:
             share = self.failures / self.due
             return "failing", f"{share:.2%} of transactions failed, timed out or were lost"
@@ -144,24 +158,55 @@ def judge_trial(trial: Trial, experiment: Experiment, case: Case) -> TrialJudgem
     )
     missing = shortfall(seen)
     is_short = missing > (1 - OFFERED) * seen.total("due")
-    totals = Totals(seen.total("due"), seen.failures, 0.0 if _is_guilty(checks) else missing)
+    totals = Totals(
+        due=seen.total("due"),
+        failures=seen.failures,
+        missing=0.0 if _is_guilty(checks) else missing,
+        begun=seen.books.due,
+        lost=seen.books.due - seen.books.ok,
+    )
+    idle = nothing_due(seen)
     state, why = _ended(record) or totals.state(experiment.allow.get("errors", ERRORS))
     found = figures(seen, resources)
     judged = TrialJudgement(
         trial=trial,
         record=record,
         state=state,
-        why=why,
+        why=why or idle,
         is_whole=record.state == "ok" and seen.reason == "complete",
         totals=totals,
         checks=checks,
         figures=found,
-        uses=uses(checks, tuple(found), is_paced=seen.is_open and not is_short),
+        uses=uses(
+            checks,
+            tuple(found),
+            is_paced=seen.is_open and not is_short,
+            nothing_due=idle,
+        ),
         ceiling=ceiling,
         floor_p99_s=None if floor_ns is None else floor_ns / NS,
     )
     judged.__dict__.update(seen=seen, resources=resources)
     return judged
+
+
+def nothing_due(seen: Counted) -> str:
+    """Why no figure may be used: the load began nothing in the measured part; empty if it did.
+
+    A rate of zero would look like a measured one, while all clients waited for answers to what
+    they had asked in the warm-up.
+    """
+    if seen.total("due") > 0:
+        return ""
+    books, why = seen.books, "nothing came due in the measured part"
+    if not books.due:
+        return f"{why}: lengthen `duration`"
+    words = (("timed_out", "timed out"), ("failed", "failed"), ("unknown", "were lost"))
+    ends = [f"{count:.0f} {word}" for key, word in words if (count := getattr(books, key))]
+    left = books.due - books.ok - books.failed - books.timed_out - books.unknown
+    ends += [f"{left:.0f} were still open at the end"] if left else []
+    told = f"of {books.due:.0f} transactions of the warm-up {', '.join(ends) or 'all ended ok'}"
+    return f"{why} ({told}): lengthen `duration` or shorten `timeout`"
 
 
 def needs_repeat(judged: TrialJudgement) -> str | None:

@@ -33,7 +33,9 @@ def is_time(name: str) -> bool:
     return metric.histogram is not None or name.startswith("latency_")
 
 
-def uses(checks: Sequence[Check], names: Sequence[str], *, is_paced: bool) -> dict[str, Use]:
+def uses(
+    checks: Sequence[Check], names: Sequence[str], *, is_paced: bool, nothing_due: str = ""
+) -> dict[str, Use]:
     """For each metric, how far these checks let it be used.
 
     Args:
@@ -41,7 +43,11 @@ def uses(checks: Sequence[Check], names: Sequence[str], *, is_paced: bool) -> di
         names: The metrics it has.
         is_paced: Whether a schedule set the pace and was kept up with, so that an agent at its
             limit did not slow what it measured.
+        nothing_due: Why the measured part holds no transaction, where it holds none; no figure
+            stands for anything then.
     """
+    if nothing_due:
+        return {name: Use("withheld", why=nothing_due) for name in names}
     invalid = {check.name: check for check in checks if check.verdict == "invalid"}
     return {name: _use(name, invalid, is_paced) for name in names}
 

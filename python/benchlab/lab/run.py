@@ -18,6 +18,7 @@ from benchlab.host import fingerprint
 from benchlab.host.processes import Leash
 from benchlab.lab import budget, events, watch
 from benchlab.lab.fleet import Fleet, Setting, missing, placed
+from benchlab.lab.neighbours import Presence
 from benchlab.lab.stopping import StopToken
 from benchlab.lab.trial import Trials, Turn
 from benchlab.load import agent
@@ -61,11 +62,16 @@ def execute(
     """
     watch.check(experiment.abort_when)
     _check_plans(experiment, cases, here)
-    with run.acquire(), Leash() as leash, stop.on_urgent(leash.kill):
+    with (
+        run.acquire(),
+        Leash() as leash,
+        stop.on_urgent(leash.kill),
+        Presence(run.id) as presence,
+    ):
         leash.guard_record(run.path / RUN)
         folder = leash.folder()
         setting = Setting(leash, folder, here, experiment.seed, stop, emit)
-        return _Lab(setting, experiment, cases, run).work()
+        return _Lab(setting, experiment, cases, run, presence).work()
 
 
 def _check_plans(experiment: Experiment, cases: Sequence[Case], here: Path) -> None:
@@ -107,8 +113,14 @@ class _Lab:
     """The state of one `execute`."""
 
     def __init__(
-        self, setting: Setting, experiment: Experiment, cases: Sequence[Case], run: Run
+        self,
+        setting: Setting,
+        experiment: Experiment,
+        cases: Sequence[Case],
+        run: Run,
+        presence: Presence,
     ) -> None:
+        self._presence, self._met = presence, set[str]()
         self._setting, self._experiment, self._run = setting, experiment, run
         self._emit = self._noting(setting.emit)
         self._setting = Setting(
@@ -264,14 +276,27 @@ class _Lab:
         self._run.update(self._record)
 
     def _noting(self, emit: Callable[[events.Event], None]) -> Callable[[events.Event], None]:
-        """Keeps notes in the run's record as well as handing them on."""
+        """Keeps notes in the run's record as well as handing them on; looks about at each event."""
 
         def said(event: events.Event) -> None:
             if isinstance(event, events.Note):
                 self._note(notes=(*self._record.notes, event.text))
             emit(event)
+            if isinstance(event, events.SessionStarted | events.Progress | events.TrialEnded):
+                self._look_about()
 
         return said
+
+    def _look_about(self) -> None:
+        """Notes each other run that is seen on this machine, once."""
+        for other in sorted(self._presence.others() - self._met):
+            self._met.add(other)
+            self._emit(
+                events.Note(
+                    f"another run ({other}) was under way on this machine: "
+                    "its load and this one's mix"
+                )
+            )
 
 
 def _versions() -> dict[str, Any]:

@@ -16,7 +16,7 @@ from benchlab.host.processes import Process
 from benchlab.judge.counted import counted
 from benchlab.judge.run import needs_repeat
 from benchlab.judge.trial import TrialJudgement, judge_trial
-from benchlab.lab import events
+from benchlab.lab import events, redirects
 from benchlab.lab.fleet import Setting, placed
 from benchlab.lab.watch import Watch
 from benchlab.load import agent, null
@@ -71,6 +71,7 @@ class Trials:
         self._setting, self._experiment, self._run = setting, experiment, run
         taken = [trial.record for trial in run.trials()]
         self._attempts = {(r.session, r.block, r.case): r.attempt + 1 for r in taken}
+        self._asked: set[str] = set()
         self.first_error: BenchlabError | None = None
         """The first reason why a trial could not be measured."""
 
@@ -162,6 +163,10 @@ class Trials:
             cpus=placed(case).agent,
             folder=setting.here,
         )
+        if case.name not in self._asked:
+            self._asked.add(case.name)
+            if said := redirects.told(plan):
+                setting.emit(events.Note(f"{case.name}: {said}"))
         probes.start()
         try:
             agent.run(
@@ -212,7 +217,9 @@ class Trials:
         return name if whole else None
 
     def _tell(self, record: TrialRecord, judgement: TrialJudgement | None) -> None:
-        figures: Mapping[str, float | None] = {} if judgement is None else judgement.metrics
+        figures: Mapping[str, float | None] = {}
+        if judgement is not None:
+            figures = {n: x for n, x in judgement.metrics.items() if judgement.usable(n)}
         self._setting.emit(
             events.TrialEnded(
                 record.session,

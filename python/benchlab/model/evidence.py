@@ -45,6 +45,11 @@ class Estimate(Frozen):
     values: tuple[float | None, ...] = ()
     """One value a session, in session order; what the interval rests on."""
 
+    @property
+    def is_usable(self) -> bool:
+        """Whether some session has a figure that may be used."""
+        return self.validity != "withheld" and self.sessions > 0
+
 
 class OperationResult(Frozen):
     """What was seen of one operation name in one case."""
@@ -65,6 +70,12 @@ class CaseResult(Frozen):
     checks: tuple[Check, ...] = ()
     metrics: dict[str, Estimate] = {}
     operations: dict[str, OperationResult] = {}
+
+    @property
+    def sessions(self) -> int:
+        """Sessions that its figures rest on; 0 where nothing of it could be measured."""
+        usable = (found.sessions for found in self.metrics.values() if found.is_usable)
+        return max(usable, default=0)
 
 
 class PromiseResult(Frozen):
@@ -116,3 +127,8 @@ class Summary(Frozen):
     cases: tuple[CaseResult, ...]
     promises: tuple[PromiseResult, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
+
+    @property
+    def sessions_used(self) -> int:
+        """Sessions that any figure rests on; of those done, some may have given none."""
+        return max((case.sessions for case in self.cases), default=0)

@@ -17,6 +17,7 @@ from benchlab.model.evidence import CaseResult, Check, Comparison, Summary
 from benchlab.model.experiment import Experiment
 from benchlab.model.metrics import METRICS
 from benchlab.model.records import RunRecord
+from benchlab.report.readable import count
 
 POINTS = 120
 """Points of one line at most; longer trials are drawn in wider steps."""
@@ -139,10 +140,10 @@ class Material:
         rest = self._sentences[1]
         said = [f"This would settle it: {self.settle}"]
         for case in self.troubled:
-            said += [
-                f"{case.name} is {case.state}: {case.why}.",
-                f"Skipped: {case.system} ({case.why}).",
-            ]
+            why = case.why.rstrip(".")
+            for verb in ("is ", "was ", ""):
+                said.append(f"{case.name} {verb}{case.state}: {why}.")
+            said.append(f"Skipped: {case.system} ({why}).")
         for sentence in said:
             rest = rest.replace(sentence, "")
         return re.sub(" +", " ", rest).strip()
@@ -183,6 +184,19 @@ class Material:
     def measured(self) -> tuple[CaseResult, ...]:
         """The cases that have at least one figure."""
         return tuple(case for case in self.summary.cases if case.metrics)
+
+    @property
+    def evidence(self) -> str:
+        """How many sessions stand behind the figures: `8 sessions`, `2 of 3 sessions`."""
+        used, done = self.summary.sessions_used, count(self.summary.sessions, "session")
+        if used == self.summary.sessions:
+            return done
+        return f"{used or 'none'} of {done}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the lab noted beside the figures, each once."""
+        return tuple(dict.fromkeys(self.record.notes)) if self.record else ()
 
     @property
     def troubled(self) -> tuple[CaseResult, ...]:

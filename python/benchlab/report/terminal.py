@@ -290,12 +290,12 @@ def _promises(material: Material) -> Iterable[Text]:
 def _rests_on(material: Material) -> Iterable[Text]:
     summary, record = material.summary, material.record
     blocks = f" × {readable.count(record.blocks, 'block')}" if record else ""
-    text = Text.assemble(
-        ("Rests on ", "bold"), readable.count(summary.sessions, "session") + blocks
-    )
+    text = Text.assemble(("Rests on ", "bold"), material.evidence + blocks)
     for label in material.labels:
         text.append(f" · {clean(label)}", style="yellow")
     yield text
+    for note in material.notes:
+        yield Text.assemble(("note", "yellow"), f"  {clean(note)}")
     units = {check.name: check.unit for case in summary.cases for check in case.checks}
     allowed = material.experiment.allow if material.experiment else {}
     for name, limit in allowed.items():

@@ -41,7 +41,7 @@ class Reached:
         """Told only where its process is known."""
         if self.root is None or Path(f"/proc/{self.root.pid}").exists():
             return None
-        return f"its process {self.root.pid} is gone"
+        return f"ended: its process {self.root.pid} is gone"
 
     def keep(self, snapshot: Path) -> bool:
         """Its data are not ours to copy."""
