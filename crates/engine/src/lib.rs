@@ -13,6 +13,7 @@ pub mod responder;
 mod run;
 pub mod schedule;
 pub mod template;
+mod tls;
 pub mod values;
 mod worker;
 pub mod workload;

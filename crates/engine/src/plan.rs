@@ -51,6 +51,9 @@ pub struct Plan {
     /// gives each connection so many.
     #[serde(default = "Plan::default_pipeline")]
     pub pipeline: u32,
+    /// How encrypted connections are checked.
+    #[serde(default)]
+    pub tls: Tls,
     /// The network provider; the Measurement names the one that was used.
     #[serde(default)]
     pub net: Net,
@@ -511,6 +514,33 @@ pub enum Connection {
     Kept,
     /// Each transaction connects anew; connecting is an operation called `connect`.
     New,
+}
+
+/// How encrypted connections are checked; whether one is encrypted, its target's scheme says.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct Tls {
+    /// Whether the server's certificate must be for its name and by somebody trusted.
+    #[serde(default = "Tls::default_verify")]
+    pub verify: bool,
+    /// A file of certificates (PEM) that are trusted, instead of this machine's.
+    #[serde(default)]
+    pub ca: Option<String>,
+    /// The name the certificate must be for, instead of the target's host.
+    #[serde(default)]
+    pub server_name: Option<String>,
+}
+
+impl Tls {
+    fn default_verify() -> bool {
+        true
+    }
+}
+
+impl Default for Tls {
+    fn default() -> Self {
+        Tls { verify: true, ca: None, server_name: None }
+    }
 }
 
 /// The network provider.

@@ -22,6 +22,7 @@ use crate::net::epoll::{Epoll, Waiting};
 use crate::net::sim::World;
 use crate::plan::{self, Connection, Net, Plan, Schedule, Sim, SimService, Stop as End, Wait};
 use crate::process;
+use crate::tls;
 use crate::worker::{self, Ended, Job, Stop, Worker};
 use crate::workload::Program;
 
@@ -122,6 +123,7 @@ impl Trial<'_> {
     fn job<'a, P: Protocol>(
         &'a self,
         protocol: &P,
+        tls: Option<&'a tls::Config>,
         recorder: Recorder,
         worker: u32,
         stop: Stop<'a>,
@@ -132,6 +134,7 @@ impl Trial<'_> {
             protocol: protocol.clone(),
             recorder,
             connect: self.connect,
+            tls,
             worker,
             stop,
         }
@@ -145,6 +148,9 @@ impl Trial<'_> {
         out: Box<dyn Write + Send>,
     ) -> Result<Finished, EngineError> {
         match &self.plan.sim {
+            Some(_) if protocol.targets().iter().any(|target| target.tls) => {
+                Err(PlanError::new("driver.targets", "", "the simulator knows no TLS").into())
+            }
             Some(sim) => self.simulate(sim, protocol, options, out),
             None => self.connected(protocol, options, out),
         }
@@ -170,7 +176,7 @@ impl Trial<'_> {
         let mut world = World::new(sim, start, links, protocol.simulated(), self.plan.seeds.faults);
         let failed = AtomicBool::new(false);
         let stop = Stop { asked: self.asked, failed: &failed, sink: &sink };
-        let job = self.job(protocol, recorders.remove(0), 0, stop);
+        let job = self.job(protocol, None, recorders.remove(0), 0, stop);
         let ended = Worker::new(job)
             .run(&mut world)
             .map_err(|error| EngineError::Bug(error.to_string()))?;
@@ -189,10 +195,13 @@ impl Trial<'_> {
         process::allow_open_files(u64::from(connections) + 64 + 4 * u64::from(plan.workers))?;
         let resolved = protocol.targets().iter().map(Target::resolve);
         let addresses = resolved.collect::<Result<Vec<_>, _>>()?;
+        let tls = tls::Config::new(&plan.tls, protocol.targets())?;
         let waiting = waiting(plan);
         self.measure("epoll", connections, options, out, None, |clock, index, recorder, stop| {
             let mut net = Epoll::new(clock, addresses.clone(), share(index), waiting)?;
-            Worker::new(self.job(protocol, recorder, index, stop)).run(&mut net).map_err(Into::into)
+            Worker::new(self.job(protocol, tls.as_ref(), recorder, index, stop))
+                .run(&mut net)
+                .map_err(Into::into)
         })
     }
 

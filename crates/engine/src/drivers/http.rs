@@ -1,7 +1,7 @@
 //! HTTP/1.1: operations become requests, answers become verdicts.
 //!
 //! Capabilities: any method but CONNECT, templates in path, headers and body; status, headers and
-//! body of the answer are checked. Absent: TLS, redirects, compression, cookies.
+//! body of the answer are checked. Absent: redirects, compression, cookies.
 
 use memchr::memmem;
 use wire::http::{Event, Heads, Kind, ResponseHead, Responses, encode_request};
@@ -15,7 +15,10 @@ use crate::template::Template;
 use crate::workload::{Client, OperationIndex, Program};
 
 /// What a target may be.
-const SCHEMES: &[Scheme] = &[Scheme { name: "http", port: 80, tls: false }];
+const SCHEMES: &[Scheme] = &[
+    Scheme { name: "http", port: 80, tls: false },
+    Scheme { name: "https", port: 443, tls: true },
+];
 
 /// The driver of one worker; clone it for another.
 #[derive(Clone)]
@@ -272,7 +275,7 @@ impl Protocol for Http {
 
     fn open(&mut self, conn: &mut Conn, _out: &mut Vec<u8>) -> Result<Opening, Reason> {
         conn.reader.reset();
-        Ok(Opening::Ready)
+        Ok(if self.targets[conn.target].tls { Opening::Secure } else { Opening::Ready })
     }
 
     fn encode(

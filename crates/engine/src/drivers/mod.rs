@@ -38,6 +38,8 @@ pub enum Reason {
     Behind,
     /// The server's own words.
     Server(Told),
+    /// The connection could not be secured.
+    Tls(Told),
 }
 
 /// What a server said, as far as it fits.
@@ -92,6 +94,7 @@ impl fmt::Display for Reason {
             Reason::TimedOut => f.write_str("no answer within the time-out"),
             Reason::Behind => f.write_str("the connection ended by an earlier answer on it"),
             Reason::Server(told) => f.write_str(told.text()),
+            Reason::Tls(told) => write!(f, "TLS: {}", told.text()),
         }
     }
 }
@@ -117,6 +120,8 @@ pub enum Received {
 pub enum Opening {
     /// More must arrive.
     More,
+    /// The connection is to be encrypted from here on.
+    Secure,
     /// Operations may be asked.
     Ready,
 }
@@ -144,6 +149,12 @@ pub trait Protocol: Clone + Send + Sync {
 
     /// The connection was made anew: appends to `out` what the client says first.
     fn open(&mut self, conn: &mut Self::Conn, out: &mut Vec<u8>) -> Result<Opening, Reason>;
+
+    /// The connection is encrypted now: goes on as [`Protocol::open`] does.
+    fn secured(&mut self, conn: &mut Self::Conn, out: &mut Vec<u8>) -> Result<Opening, Reason> {
+        let (_, _) = (conn, out);
+        Ok(Opening::Ready)
+    }
 
     /// Takes bytes that arrive before the connection is open, and appends what is to be said.
     fn opening(

@@ -5,7 +5,7 @@ use tally::{Outcome, Times};
 
 use super::slot::{Stage, State, Task};
 use super::{Pace, Who, Worker};
-use crate::drivers::{Opening, Protocol, Reason, Received};
+use crate::drivers::{Opening, Protocol, Reason, Received, Told};
 use crate::net::{Fault, Io, Link};
 
 impl<P: Protocol> Worker<'_, P> {
@@ -13,6 +13,7 @@ impl<P: Protocol> Worker<'_, P> {
     pub(super) fn connect<I: Io>(&mut self, io: &mut I, link: Link, now: Instant) {
         let waiting = self.waiting(link);
         let line = &mut self.lines[link as usize];
+        line.tls = None;
         line.state = State::Connecting { since: now, stage: Stage::Reaching };
         line.connect_for = waiting.map_or(now, |slot| self.slots[slot as usize].intended);
         let target = line.target;
@@ -71,15 +72,85 @@ impl<P: Protocol> Worker<'_, P> {
         now: Instant,
     ) {
         match opening {
-            Ok(Opening::More) => self.uncork(io),
+            Ok(Opening::More) => {}
+            Ok(Opening::Secure) => self.secure(io, link, since, now),
             Ok(Opening::Ready) => self.connected(io, link, since, now),
             Err(reason) => {
-                // What the driver wanted to say last, such as a farewell, may still go out.
-                self.uncork(io);
-                io.close(link);
+                self.hang_up(io, link);
                 self.not_connected(io, link, since, Outcome::Failed, reason, now);
             }
         }
+    }
+
+    /// Begins to encrypt the connection.
+    fn secure<I: Io>(&mut self, io: &mut I, link: Link, since: Instant, now: Instant) {
+        // What the driver has said so far goes out as it is.
+        self.uncork(io);
+        let line = &mut self.lines[link as usize];
+        let session = match self.tls {
+            Some(config) => config.session(line.target),
+            None => Err(Reason::Tls(Told::new(b"this target is not to be encrypted"))),
+        };
+        match session {
+            Ok(session) => {
+                line.tls = Some(Box::new(session));
+                line.state = State::Connecting { since, stage: Stage::Securing };
+                self.send(io, link);
+            }
+            Err(reason) => {
+                self.hang_up(io, link);
+                self.not_connected(io, link, since, Outcome::Failed, reason, now);
+            }
+        }
+    }
+
+    /// Encrypted bytes arrived.
+    pub(super) fn decrypt<I: Io>(&mut self, io: &mut I, link: Link, bytes: &[u8], now: Instant) {
+        let line = &mut self.lines[link as usize];
+        let Some(tls) = &mut line.tls else { return };
+        let mut plain = std::mem::take(&mut self.plain);
+        plain.clear();
+        let read = tls.read(bytes, &mut plain);
+        let secured = !tls.is_opening();
+        // The hand-shake's next part, or what says why it failed.
+        self.cork(io, link);
+        self.send(io, link);
+        match (read, self.lines[link as usize].state) {
+            (Err(reason), State::Connecting { since, .. }) => {
+                self.hang_up(io, link);
+                self.not_connected(io, link, since, Outcome::Failed, reason, now);
+            }
+            (Err(reason), _) => {
+                self.hang_up(io, link);
+                self.down(link, now);
+                self.abandon(io, link, reason, now);
+            }
+            (Ok(()), State::Connecting { since, stage: Stage::Securing }) if secured => {
+                let line = &mut self.lines[link as usize];
+                line.state = State::Connecting { since, stage: Stage::Opening };
+                let opening = self.protocol.secured(&mut line.conn, &mut self.out);
+                self.go_on_opening(io, link, since, opening, now);
+            }
+            (Ok(()), _) => {}
+        }
+        if !plain.is_empty() {
+            self.received(io, link, &plain, now);
+        }
+        self.plain = plain;
+    }
+
+    /// Sends what was gathered for the corked line, encrypted where it is.
+    pub(super) fn send<I: Io>(&mut self, io: &mut I, link: Link) {
+        if let Some(tls) = &mut self.lines[link as usize].tls {
+            self.wire.clear();
+            tls.write(&self.out, &mut self.wire);
+            if !self.wire.is_empty() {
+                io.send(link, &self.wire);
+            }
+        } else if !self.out.is_empty() {
+            io.send(link, &self.out);
+        }
+        self.out.clear();
     }
 
     /// A connection is open.
@@ -94,7 +165,6 @@ impl<P: Protocol> Worker<'_, P> {
                 self.offer(slot, now);
             }
         }
-        self.uncork(io);
         self.assign(io);
     }
 

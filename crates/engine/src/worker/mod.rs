@@ -22,6 +22,7 @@ use crate::drivers::Protocol;
 use crate::net::{Event, Handler, Io, Link, Net};
 use crate::plan::{self, Plan};
 use crate::schedule::{OpenSchedule, Quota, Share, Think};
+use crate::tls;
 use crate::workload::Program;
 
 use arrivals::Arrivals;
@@ -43,6 +44,8 @@ pub struct Job<'a, P> {
     pub recorder: Recorder,
     /// The series of the operation `connect`.
     pub connect: Series,
+    /// How connections are encrypted, where they are.
+    pub tls: Option<&'a tls::Config>,
     /// Which of the agent's workers it is, from 0.
     pub worker: u32,
     /// Tells whether the trial is to be broken off.
@@ -106,6 +109,10 @@ pub struct Worker<'a, P: Protocol> {
     out: Vec<u8>,
     /// The line that requests are gathered for.
     corked: Option<Link>,
+    tls: Option<&'a tls::Config>,
+    /// What was decrypted, and what was encrypted.
+    plain: Vec<u8>,
+    wire: Vec<u8>,
 }
 
 /// Whom a time-out or a wake-up is for.
@@ -143,7 +150,7 @@ pub fn share(plan: &Plan, worker: u32) -> Share {
 impl<'a, P: Protocol> Worker<'a, P> {
     /// A worker that has not begun yet.
     pub fn new(job: Job<'a, P>) -> Worker<'a, P> {
-        let Job { plan, program, protocol, recorder, connect, worker, stop } = job;
+        let Job { plan, program, protocol, recorder, connect, tls, worker, stop } = job;
         let share = share(plan, worker);
         let (stream, streams) = share.stream();
         let open = OpenSchedule::new(plan, worker, plan.workers);
@@ -200,6 +207,9 @@ impl<'a, P: Protocol> Worker<'a, P> {
             last_done: None,
             out: Vec::with_capacity(16 * 1024),
             corked: None,
+            tls,
+            plain: Vec::new(),
+            wire: Vec::new(),
         }
     }
 
@@ -327,6 +337,9 @@ impl<I: Io, P: Protocol> Handler<I> for Worker<'_, P> {
         let now = io.now();
         match event {
             Event::Connected(link) => self.reached(io, link, now),
+            Event::Data(link, bytes) if self.lines[link as usize].tls.is_some() => {
+                self.decrypt(io, link, bytes, now);
+            }
             Event::Data(link, bytes) => self.received(io, link, bytes, now),
             Event::Lost(link, fault) => self.lost(io, link, fault, now),
         }
@@ -375,8 +388,7 @@ impl<P: Protocol> Worker<'_, P> {
         if let Some(link) = self.corked.take()
             && !self.out.is_empty()
         {
-            io.send(link, &self.out);
-            self.out.clear();
+            self.send(io, link);
         }
     }
 

@@ -6,6 +6,7 @@ use base::{Instant, Nanos};
 use tally::{Series, Times};
 
 use crate::schedule::Quota;
+use crate::tls;
 use crate::workload::{Client, OperationIndex};
 
 /// How a connection stands.
@@ -24,6 +25,8 @@ pub(super) enum State {
 pub(super) enum Stage {
     /// The network has not said yet that it is there.
     Reaching,
+    /// It is being encrypted.
+    Securing,
     /// The driver opens it.
     Opening,
 }
@@ -33,6 +36,8 @@ pub(super) struct Line<C> {
     pub conn: C,
     pub target: usize,
     pub state: State,
+    /// What encrypts it.
+    pub tls: Option<Box<tls::Session>>,
     /// The slots whose answers are still to come, in the order of asking.
     pub asking: VecDeque<u32>,
     /// The intended time that the present attempt to connect is counted under.
@@ -47,6 +52,7 @@ impl<C> Line<C> {
             conn,
             target,
             state: State::Down { retry: Instant(i64::MIN) },
+            tls: None,
             asking: VecDeque::with_capacity(depth),
             connect_for: Instant(0),
             failures: 0,

@@ -7,3 +7,4 @@ mod misdeeds;
 mod queues;
 mod real;
 mod simulated;
+mod tls;
