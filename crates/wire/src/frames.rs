@@ -110,11 +110,12 @@ impl Frames {
                 return Ok(Some(&self.torn));
             }
         }
-        if let Length::Whole(bytes) = length(&self.torn)?
-            && bytes <= self.torn.len()
-        {
-            self.used = true;
-            return Ok(Some(&self.torn));
+        if let Length::Whole(bytes) = length(&self.torn)? {
+            self.check(bytes)?;
+            if bytes <= self.torn.len() {
+                self.used = true;
+                return Ok(Some(&self.torn));
+            }
         }
         Ok(None)
     }

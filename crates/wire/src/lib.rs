@@ -8,3 +8,4 @@
 pub mod frames;
 pub mod http;
 pub mod mysql;
+pub mod postgresql;
