@@ -4,6 +4,7 @@
 //! I/O. Absent from it: connections, time, and what is asked when.
 
 pub mod http;
+pub mod secret;
 pub mod sql;
 pub mod sqlite;
 pub mod target;
@@ -28,6 +29,10 @@ pub enum Reason {
     Surplus,
     /// What came is no answer.
     Http(wire::http::Error),
+    /// What came is no answer, or none that can be dealt with.
+    MySql(wire::mysql::Error),
+    /// The rows are not as expected.
+    Rows(sql::Wrong),
     /// The request cannot be written.
     Unsendable(wire::http::Invalid),
     /// The connection could not be made, or is no more.
@@ -89,6 +94,8 @@ impl fmt::Display for Reason {
             Reason::Body => f.write_str("the body is not as expected"),
             Reason::Surplus => f.write_str("bytes that nobody asked for"),
             Reason::Http(error) => error.fmt(f),
+            Reason::MySql(error) => error.fmt(f),
+            Reason::Rows(wrong) => wrong.fmt(f),
             Reason::Unsendable(invalid) => invalid.fmt(f),
             Reason::Fault(fault) => fault.fmt(f),
             Reason::TimedOut => f.write_str("no answer within the time-out"),
@@ -104,6 +111,9 @@ impl fmt::Display for Reason {
 pub enum Received {
     /// The answer is not whole yet.
     More,
+    /// So far, so good; what [`Protocol::further`] appends is to be said before the answer is
+    /// whole.
+    Further,
     /// The answer is whole.
     Reply {
         /// Whether it was right.
@@ -185,6 +195,12 @@ pub trait Protocol: Clone + Send + Sync {
         asked: &mut Self::Asked,
         input: &mut &[u8],
     ) -> Received;
+
+    /// Appends what the operation asks beyond its request, after [`Received::Further`]: a
+    /// transaction's end, which depends on what was answered before.
+    fn further(&mut self, conn: &mut Self::Conn, asked: &mut Self::Asked, out: &mut Vec<u8>) {
+        let (_, _, _) = (conn, asked, out);
+    }
 
     /// The connection ended while this answer was awaited: that may have made it whole.
     fn ended(&mut self, conn: &mut Self::Conn, asked: &mut Self::Asked) -> Received;

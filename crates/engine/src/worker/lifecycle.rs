@@ -187,8 +187,12 @@ impl<P: Protocol> Worker<'_, P> {
             let mut received =
                 self.protocol.receive(&mut line.conn, &mut slot.asked_for, &mut bytes);
             slot.operation_bytes.back += (before - bytes.len()) as u64;
-            if received == Received::More {
-                return;
+            match received {
+                Received::More => return,
+                Received::Further if bytes.is_empty() => return self.ask_further(io, link, index),
+                // What is to be asked only now cannot have been answered.
+                Received::Further => received = Received::Broken(Reason::Surplus),
+                Received::Reply { .. } | Received::Broken(_) => {}
             }
             line.asking.pop_front();
             let answered = matches!(received, Received::Reply { .. });
@@ -197,6 +201,15 @@ impl<P: Protocol> Worker<'_, P> {
             }
             self.take_in(io, index, received, now);
         }
+    }
+
+    /// Sends what an operation asks beyond its request.
+    fn ask_further<I: Io>(&mut self, io: &mut I, link: Link, index: u32) {
+        self.cork(io, link);
+        let (slot, line) = (&mut self.slots[index as usize], &mut self.lines[link as usize]);
+        let before = self.out.len();
+        self.protocol.further(&mut line.conn, &mut slot.asked_for, &mut self.out);
+        slot.operation_bytes.out += (self.out.len() - before) as u64;
     }
 
     /// An answer, or what came instead.
@@ -208,7 +221,7 @@ impl<P: Protocol> Worker<'_, P> {
         now: Instant,
     ) {
         let (outcome, reason, keep) = match received {
-            Received::More => return,
+            Received::More | Received::Further => return,
             Received::Reply { verdict: Ok(()), keep } => (Outcome::Ok, None, keep),
             Received::Reply { verdict: Err(reason), keep } => (Outcome::Failed, Some(reason), keep),
             Received::Broken(reason) => (Outcome::Failed, Some(reason), false),

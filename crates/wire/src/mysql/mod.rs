@@ -26,7 +26,7 @@ pub use greeting::{Greeting, Reply};
 pub use login::{Account, Login, Progress, Session};
 pub use packets::{MOST_PAYLOAD_BYTES, Packets, packet};
 pub use scramble::Plugin;
-pub use server::{Question, Server, Table, Voice};
+pub use server::{Question, Served, Server, Table, Voice};
 
 /// What a side can do, as bits of the greeting and its answer; those above 32 are `MariaDB`'s.
 pub mod capability {

@@ -158,37 +158,56 @@ impl Server {
         Ok(Some((question, voice)))
     }
 
-    /// Answers all questions in `input`: a statement that asks for rows by the table's, one that
-    /// changes them by having changed one. `false` when the client goes.
+    /// Answers the next question in `input`: a statement that asks for rows by the table's, one
+    /// that changes them by having changed one.
     pub fn serve(
         &mut self,
         table: &Table,
         input: &mut &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<bool, Error> {
-        loop {
-            let number = self.statements;
-            let Some((question, voice)) = self.next(input)? else { return Ok(true) };
-            match question {
-                Question::Tls => return Err(Error::NoTls),
-                Question::Quit => return Ok(false),
-                Question::Silent(_) => {}
-                Question::Login(_) | Question::Other(_) => voice.ok(0, out),
-                Question::Query(sql) => voice.answer(Answer::to(sql), table, false, out),
-                Question::Execute(statement) => {
-                    voice.answer(Answer::of(statement), table, true, out);
-                }
-                Question::Prepare(sql) => {
-                    let answer = Answer::to(sql);
-                    // The number tells how to answer, so that nothing need be remembered.
-                    let statement = (number << 2) | answer as u32;
-                    let columns = if answer == Answer::Rows { &*table.columns } else { &[] };
-                    voice.prepared(statement, parameters(sql), columns, out);
-                    self.statements = number.wrapping_add(1);
-                }
+    ) -> Result<Served, Error> {
+        let number = self.statements;
+        let Some((question, voice)) = self.next(input)? else { return Ok(Served::More) };
+        let mut served = Served::Aside;
+        let mut prepared = 0;
+        match question {
+            Question::Tls => return Err(Error::NoTls),
+            Question::Quit => return Ok(Served::Farewell),
+            Question::Silent(_) => {}
+            Question::Login(_) | Question::Other(_) => voice.ok(0, out),
+            Question::Query(sql) => {
+                voice.answer(Answer::to(sql), table, false, out);
+                served = Served::Request;
+            }
+            Question::Execute(statement) => {
+                voice.answer(Answer::of(statement), table, true, out);
+                served = Served::Request;
+            }
+            Question::Prepare(sql) => {
+                let answer = Answer::to(sql);
+                // The number tells how to answer, so that nothing need be remembered.
+                let statement = (number << 2) | answer as u32;
+                let columns = if answer == Answer::Rows { &*table.columns } else { &[] };
+                voice.prepared(statement, parameters(sql), columns, out);
+                prepared = 1;
             }
         }
+        self.statements = number.wrapping_add(prepared);
+        Ok(served)
     }
+}
+
+/// What a server made of the bytes that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Served {
+    /// All were taken, and the question is not whole yet.
+    More,
+    /// A log-in, a preparation or the like was answered.
+    Aside,
+    /// A statement was carried out.
+    Request,
+    /// The client goes.
+    Farewell,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

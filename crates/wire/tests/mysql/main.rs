@@ -217,14 +217,14 @@ fn conversation(capabilities: u64, kind: Kind, asked: &[u8]) -> Vec<String> {
     let account = Account::default();
     let session = loop {
         let (mut heard, mut input) = (std::mem::take(&mut answer), &*said);
-        assert!(server.serve(&table, &mut input, &mut heard).unwrap());
+        while server.serve(&table, &mut input, &mut heard).unwrap() != Served::More {}
         said.clear();
         match login.next(&account, &mut packets, &mut &*heard, &mut said).unwrap() {
             Progress::Done(session) => break session,
             progress => assert_eq!(progress, Progress::More),
         }
     };
-    assert!(server.serve(&table, &mut &*asked, &mut answer).unwrap());
+    server.serve(&table, &mut &*asked, &mut answer).unwrap();
     eat::answers(&answer, kind, session.capabilities, &[answer.len()]).0
 }
 
@@ -261,8 +261,11 @@ fn a_farewell_ends_the_conversation() {
     let (mut server, mut said) = (Server::default(), cases::LOGIN.to_vec());
     server.greet(&mut Vec::new());
     quit(&mut said);
-    let table = Table::new(&["id"], &[]);
-    assert_eq!(server.serve(&table, &mut &*said, &mut Vec::new()), Ok(false));
+    let (table, mut input) = (Table::new(&["id"], &[]), &*said);
+    let mut serve = || server.serve(&table, &mut input, &mut Vec::new());
+    assert_eq!(serve(), Ok(Served::Aside));
+    assert_eq!(serve(), Ok(Served::Farewell));
+    assert_eq!(serve(), Ok(Served::More));
 }
 
 #[test]
