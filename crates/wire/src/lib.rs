@@ -9,3 +9,4 @@ pub mod frames;
 pub mod http;
 pub mod mysql;
 pub mod postgresql;
+pub mod redis;
