@@ -14,8 +14,8 @@ use mysql_common::io::ParseBuf;
 use mysql_common::packets::{HandshakePacket, HandshakeResponse};
 use proptest::prelude::*;
 use wire::mysql::{
-    Account, Error, Greeting, Kind, Login, Packets, Parameter, Plugin, Progress, Reply, Server,
-    Table, capability, execute, literal, packet, prepare, query, quit,
+    Account, Error, Greeting, Kind, Login, Packets, Parameter, Plugin, Progress, Reply, Served,
+    Server, Table, capability, execute, literal, packet, prepare, query, quit,
 };
 
 #[test]
