@@ -337,6 +337,11 @@ pub enum Value {
         /// The value it is derived from.
         #[serde(default)]
         key: Option<String>,
+        /// Whether each draw is another version of what belongs to the key. Such a text begins with
+        /// its version and its key, eleven characters each, and the rest follows from both, so that
+        /// any version can be checked by `keyed` and none be taken for another's.
+        #[serde(default)]
+        versioned: bool,
     },
     /// Bytes. With `key`, as with text.
     Bytes {

@@ -123,7 +123,7 @@ enum Law {
     Latest { high: i64, law: Zipfian },
     Hotspot { low: i64, law: Hotspot },
     Exponential { low: i64, law: Exponential },
-    Text { size: Size, key: Option<ValueId> },
+    Text { size: Size, key: Option<ValueId>, versioned: bool },
     Bytes { size: Size, key: Option<ValueId> },
     Choice { weights: Weights, scalars: Vec<Scalar> },
     Template(Template),
@@ -194,8 +194,8 @@ impl Generator {
                 low: *low,
                 law: Exponential::new(count(*low, *high), *share, *within),
             },
-            Value::Text { length, key: of } => {
-                Law::Text { size: Size::new(*length), key: key(of)? }
+            Value::Text { length, key: of, versioned } => {
+                Law::Text { size: Size::new(*length), key: key(of)?, versioned: *versioned }
             }
             Value::Bytes { length, key: of } => {
                 Law::Bytes { size: Size::new(*length), key: key(of)? }
@@ -215,7 +215,7 @@ impl Generator {
         let stream = match &law {
             // What is derived from a key is the same under any name, so that the Plan that loads
             // and the Plan that checks need not agree on names.
-            Law::Text { size, key: Some(_) } => {
+            Law::Text { size, key: Some(_), .. } => {
                 Key::new(seeds.values, &format!("text {}-{}", size.low, size.high))
             }
             Law::Bytes { size, key: Some(_) } => {
@@ -320,6 +320,10 @@ impl Generator {
             Law::Choice { weights, scalars } => {
                 return values.cells[id].set(&scalars[weights.sample(&mut draws)]);
             }
+            Law::Text { key: Some(key), versioned: true, .. } => {
+                let key = key_number(values.drawn(*key));
+                return self.version(key, ordinal(turn), &mut values.cells[id].bytes);
+            }
             Law::Text { key, .. } | Law::Bytes { key, .. } => {
                 if let Some(key) = key {
                     draws = self.stream.draws(0, key_number(values.drawn(*key)));
@@ -368,10 +372,28 @@ impl Generator {
         self.fill(self.stream.draws(0, key_number(key)), out);
     }
 
+    /// Whether `found` is what this keyed text or bytes may be for `key`; uses up what `room` holds.
+    pub(crate) fn holds(&self, key: Drawn<'_>, found: &[u8], room: &mut Vec<u8>) -> bool {
+        if let Law::Text { versioned: true, .. } = &self.law {
+            let Some(version) = found.first_chunk().and_then(number) else { return false };
+            self.version(key_number(key), version, room);
+        } else {
+            self.keyed(key, room);
+        }
+        found == room.as_slice()
+    }
+
+    /// What this text is for `key` at a version: both, and then what follows from them.
+    fn version(&self, key: u64, version: u64, out: &mut Vec<u8>) {
+        let draws = self.stream.draws(hash(&version.to_le_bytes()) as u32, key ^ version);
+        self.fill(draws, out);
+        let (version, key) = (digits(version), digits(key));
+        out[..version.len()].copy_from_slice(&version);
+        out[version.len()..2 * version.len()].copy_from_slice(&key);
+    }
+
     /// Characters carry six bits each and need no quoting in a URL, in JSON or in SQL.
     fn fill(&self, mut draws: Draws, out: &mut Vec<u8>) {
-        const ALPHABET: &[u8; 64] =
-            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
         out.clear();
         match &self.law {
             Law::Text { size, .. } => {
@@ -393,6 +415,35 @@ impl Generator {
             _ => {}
         }
     }
+}
+
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// How many characters a 64-bit number is written with.
+pub(crate) const DIGITS: usize = 11;
+
+/// A number in characters, the least first.
+fn digits(number: u64) -> [u8; DIGITS] {
+    std::array::from_fn(|index| ALPHABET[(number >> (6 * index)) as usize & 63])
+}
+
+/// What each character stands for; 64 is none of them.
+const PLACES: [u8; 256] = {
+    let mut places = [64; 256];
+    let mut index = 0;
+    while index < ALPHABET.len() {
+        places[ALPHABET[index] as usize] = index as u8;
+        index += 1;
+    }
+    places
+};
+
+/// The number of these characters, if they are one.
+fn number(digits: &[u8; DIGITS]) -> Option<u64> {
+    digits.iter().rev().try_fold(0u64, |number, &character| {
+        let place = Some(PLACES[usize::from(character)]).filter(|&place| place < 64)?;
+        number.checked_mul(64)?.checked_add(u64::from(place))
+    })
 }
 
 /// The transaction's place among those of all clients, without gaps when each does its share.

@@ -298,6 +298,12 @@ impl Program {
         self.longest[id]
     }
 
+    /// Whether `found` is what the keyed value of `id` may be for `key`: any version of it, where it
+    /// has versions. Uses up what `room` holds.
+    pub fn holds(&self, id: ValueId, key: Drawn<'_>, found: &[u8], room: &mut Vec<u8>) -> bool {
+        self.generators[id].holds(key, found, room)
+    }
+
     /// What the keyed value of `id` is for `key`; replaces what `out` holds.
     pub fn keyed(&self, id: ValueId, key: Drawn<'_>, out: &mut Vec<u8>) {
         self.generators[id].keyed(key, out);

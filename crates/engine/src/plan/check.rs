@@ -12,6 +12,7 @@ use super::{
     VERSION, Value, Workload,
 };
 use crate::error::PlanError;
+use crate::values::DIGITS;
 use crate::workload::Program;
 
 /// A field's path and what is wrong with it.
@@ -280,7 +281,24 @@ impl Value {
                     "needed: 0 < within < share < 1, or the draws would not fall from `low`",
                 )
             }
-            Value::Text { length, .. } => length.check("text.length"),
+            Value::Text { length, key, versioned } => {
+                length.check("text.length")?;
+                let least = match length {
+                    Length::Exactly(least) => i64::from(*least),
+                    Length::Between(range) => range.low,
+                };
+                let room = 2 * DIGITS as i64;
+                need(
+                    !versioned || key.is_some(),
+                    "text.versioned",
+                    "only what belongs to a `key` has versions",
+                )?;
+                need(
+                    !versioned || least >= room,
+                    "text.length",
+                    format!("a version and its key take {room} characters"),
+                )
+            }
             Value::Bytes { length, .. } => length.check("bytes.length"),
             Value::Choice(choices) => {
                 for (index, choice) in choices.iter().enumerate() {

@@ -145,6 +145,34 @@ fn keyed_text_is_a_function_of_its_key_under_any_name() {
 }
 
 #[test]
+fn a_versioned_text_is_told_from_that_of_any_other_key() {
+    let values = json!({
+        "id": {"uniform": {"low": 1, "high": 3}},
+        "name": {"text": {"length": {"low": 22, "high": 60}, "key": "id", "versioned": true}},
+    });
+    let program = statements(&values, &[("${id} ${name}", None)]);
+    let value = program.keyed_value("name", "test").unwrap();
+    let (mut versions, mut room) = (BTreeSet::new(), Vec::new());
+    for n in 0..60 {
+        let line = rendered(&program, &mut program.client(n % 3, 3), n.into(), &["${id} ${name}"]);
+        let (id, name) = line[0].split_once(' ').unwrap();
+        let id: i64 = id.parse().unwrap();
+        let mut holds =
+            |key, text: &[u8]| program.holds(value, Drawn::Integer(key), text, &mut room);
+        assert!(holds(id, name.as_bytes()));
+        assert!(!holds(id + 1, name.as_bytes()));
+        assert!(!holds(id, &name.as_bytes()[1..]) && !holds(id, b"") && !holds(id, &[0xff; 30]));
+        for place in 0..name.len() {
+            let mut torn = name.as_bytes().to_vec();
+            torn[place] = if torn[place] == b'A' { b'B' } else { b'A' };
+            assert!(!holds(id, &torn), "{name} at {place}");
+        }
+        versions.insert(name.to_owned());
+    }
+    assert_eq!(versions.len(), 60);
+}
+
+#[test]
 fn for_each_asks_once_for_each_element_with_what_follows_it() {
     let values = json!({
         "user": {"uniform": {"low": 1, "high": 9}},

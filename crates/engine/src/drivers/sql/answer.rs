@@ -194,8 +194,16 @@ impl Checking {
         if let Some(id) = expect.keyed {
             let wrong = match (cell(0).map(Cell::key), cell(1)) {
                 (Some(Some(key)), Some(value)) => {
-                    program.keyed(id, key, &mut self.text);
-                    (!value.is(&self.text)).then_some(Wrong::Row)
+                    let right = match value {
+                        Cell::Text(found) | Cell::Bytes(found) => {
+                            program.holds(id, key, found, &mut self.text)
+                        }
+                        other => {
+                            program.keyed(id, key, &mut self.text);
+                            other.is(&self.text)
+                        }
+                    };
+                    (!right).then_some(Wrong::Row)
                 }
                 (Some(None), Some(_)) => Some(Wrong::NullKey),
                 _ => Some(Wrong::NoColumn),
