@@ -11,7 +11,7 @@ use base::{Instant, Nanos};
 use tally::{Outcome, Recorder, Series, Times};
 
 use crate::drivers::sqlite::Session;
-use crate::net::epoll::Waiting;
+use crate::net::waiting::Waiting;
 use crate::plan::{self, Plan};
 use crate::process;
 use crate::schedule::{OpenSchedule, Quota, Share, Think};
@@ -285,7 +285,7 @@ impl Caller<'_> {
         while now < at {
             let left = at.since(now);
             let spins = match self.shared.waiting {
-                Waiting::Sleep | Waiting::SpinThenSleep => false,
+                Waiting::Sleep | Waiting::SpinThenSleep | Waiting::Coalesce { .. } => false,
                 Waiting::SleepThenSpin => left <= SPIN,
                 Waiting::Spin => true,
             };

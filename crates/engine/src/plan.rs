@@ -557,13 +557,15 @@ pub enum Net {
     Auto,
     /// Readiness through epoll.
     Epoll,
+    /// Completions through `io_uring`, of Linux 6.1 and later.
+    Uring,
     /// A simulated network, server and clock.
     Sim,
 }
 
 /// How a worker waits when nothing is due.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Wait {
     /// Chosen by the engine.
     #[default]
@@ -572,6 +574,17 @@ pub enum Wait {
     Sleep,
     /// Never sleep.
     Spin,
+    /// Sleep until several answers are there, or one after a window: fewer wake-ups for answers
+    /// that are noticed up to that window late, which adds to the latencies that are measured. It
+    /// needs `io_uring` of Linux 6.12 and later.
+    Coalesce {
+        /// How many answers end a sleep at once; all connections of a worker, where those are
+        /// fewer.
+        answers: u32,
+        /// How long fewer are left waiting from the beginning of a sleep, in nanoseconds; whole
+        /// microseconds count.
+        window_ns: u64,
+    },
 }
 
 /// The simulated server and network.

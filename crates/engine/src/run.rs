@@ -18,8 +18,11 @@ use crate::drivers::http::Http;
 use crate::drivers::sqlite::Sqlite;
 use crate::drivers::target::Target;
 use crate::error::{EngineError, HostError, PlanError};
-use crate::net::epoll::{Epoll, Waiting};
+use crate::net::choice::Choice;
+use crate::net::epoll::Epoll;
 use crate::net::sim::World;
+use crate::net::uring::Uring;
+use crate::net::waiting::Waiting;
 use crate::plan::{self, Connection, Net, Plan, Schedule, Sim, SimService, Stop as End, Wait};
 use crate::process;
 use crate::tls;
@@ -197,11 +200,20 @@ impl Trial<'_> {
         let addresses = resolved.collect::<Result<Vec<_>, _>>()?;
         let tls = tls::Config::new(&plan.tls, protocol.targets())?;
         let waiting = waiting(plan);
-        self.measure("epoll", connections, options, out, None, |clock, index, recorder, stop| {
-            let mut net = Epoll::new(clock, addresses.clone(), share(index), waiting)?;
-            Worker::new(self.job(protocol, tls.as_ref(), recorder, index, stop))
-                .run(&mut net)
-                .map_err(Into::into)
+        let choice = Choice::of(plan.net, waiting, share(0))?;
+        let note = choice.note();
+        self.measure(&note, connections, options, out, None, |clock, index, recorder, stop| {
+            let job = self.job(protocol, tls.as_ref(), recorder, index, stop);
+            let links = share(index);
+            let ended = match &choice {
+                Choice::Uring => {
+                    Worker::new(job).run(&mut Uring::new(clock, &addresses, links, waiting)?)
+                }
+                Choice::Epoll(_) => {
+                    Worker::new(job).run(&mut Epoll::new(clock, &addresses, links, waiting)?)
+                }
+            };
+            ended.map_err(Into::into)
         })
     }
 
@@ -215,7 +227,7 @@ impl Trial<'_> {
         let threads = calls::threads(self.plan);
         let break_off = || sqlite.break_off();
         self.measure(
-            "none",
+            &json!({"net": "none"}),
             threads,
             options,
             out,
@@ -231,7 +243,7 @@ impl Trial<'_> {
     /// calls that threads wait in.
     fn measure(
         &self,
-        net: &str,
+        net: &Value,
         connections: u32,
         options: Options,
         out: Box<dyn Write + Send>,
@@ -242,12 +254,14 @@ impl Trial<'_> {
         process::pin(&plan.cpus)?;
         let (sink, recorders) = Sink::threaded(options, out).map_err(unwritten)?;
         let clock = crew::clock(plan, connections)?;
-        let note = json!({
+        let mut note = json!({
             "origin_wall_ns": wall_ns() - clock.now().0,
             "origin_monotonic_ns": clock.origin_monotonic_ns,
-            "net": net, "wait": waiting(plan).name(), "workers": recorders.len(),
-            "pid": std::process::id(),
+            "wait": waiting(plan).name(), "workers": recorders.len(), "pid": std::process::id(),
         });
+        for (key, value) in net.as_object().into_iter().flatten() {
+            note[key] = value.clone();
+        }
         sink.event(Instant(-(plan.warmup_ns as i64)), "start", &note);
         let crew = Crew { plan, clock, asked: self.asked, sink: &sink, break_off };
         let worked =
@@ -296,6 +310,9 @@ const FEW: u32 = 4;
 fn waiting(plan: &Plan) -> Waiting {
     match (plan.wait, &plan.schedule) {
         (Wait::Spin, _) => Waiting::Spin,
+        (Wait::Coalesce { answers, window_ns }, _) => {
+            Waiting::Coalesce { answers, window: Nanos(window_ns) }
+        }
         (Wait::Auto, Schedule::Open { .. }) if !plan.cpus.is_empty() => Waiting::SleepThenSpin,
         (Wait::Auto, Schedule::Closed { clients, .. })
             if !plan.cpus.is_empty() && *clients <= FEW * plan.workers =>

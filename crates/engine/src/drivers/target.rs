@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::error::{HostError, PlanError};
+use crate::net::Address;
 
 /// A scheme that a driver speaks.
 #[derive(Clone, Copy, Debug)]
@@ -79,10 +80,10 @@ impl Target {
     }
 
     /// Its address. Of several the first that accepts a connection is taken, or the first.
-    pub fn resolve(&self) -> Result<SocketAddr, HostError> {
-        let Place::Host { name, port } = &self.place else {
-            let what = format!("{self}: sockets in the file system are not supported");
-            return Err(HostError::new(what, "use `host:port`"));
+    pub fn resolve(&self) -> Result<Address, HostError> {
+        let (name, port) = match &self.place {
+            Place::Host { name, port } => (name, port),
+            Place::Unix(path) => return Ok(Address::Unix(path.clone())),
         };
         let found = (name.as_str(), *port).to_socket_addrs().map_err(|error| {
             HostError::new(format!("cannot resolve `{self}`: {error}"), "check the name and port")
@@ -96,7 +97,7 @@ impl Target {
             several => several.iter().find(accepts).or(several.first()),
         };
         chosen
-            .copied()
+            .map(|address| Address::Tcp(*address))
             .ok_or_else(|| HostError::new(format!("`{self}` has no address"), "check the name"))
     }
 }

@@ -4,63 +4,30 @@
 //! repeated: at most one receive and one send a request. Deadlines are a timerfd in the poll set,
 //! since a poll's own time-out has whole milliseconds. Absent from it: macOS, which has no timerfd.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::SocketAddr;
+use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
+use base::Instant;
 use base::clock::Clock;
-use base::{Instant, Nanos};
-use mio::net::TcpStream;
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token};
+use socket2::Socket;
 
-use super::{Event, Fault, Handler, Io, Link, Net};
+use super::address::{Target, write};
+use super::waiting::{Source, Waiter, Waiting};
+use super::{Address, Event, Fault, Handler, Io, Link, Net};
 use crate::process;
 
-/// How long is spent polling before or after a sleep: more than a wake-up takes.
-const SPIN: Nanos = Nanos(50_000);
-/// After so many spins in vain, only one wait in as many still begins with one.
-const VAIN_SPINS: u32 = 16;
 const READ_BYTES: usize = 64 * 1024;
 const EVENTS: usize = 1024;
 const TIMER: Token = Token(usize::MAX);
 
-/// How a worker waits when nothing is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waiting {
-    /// In the kernel, until an event or the deadline.
-    Sleep,
-    /// In the kernel until shortly before the deadline, then by polling.
-    SleepThenSpin,
-    /// By polling for about as long as a wake-up takes, then in the kernel; where polling keeps
-    /// finding nothing, nearly always in the kernel at once.
-    SpinThenSleep,
-    /// By polling alone.
-    Spin,
-}
-
-impl Waiting {
-    /// Its name in the Measurement.
-    pub fn name(self) -> &'static str {
-        match self {
-            Waiting::Sleep => "sleep",
-            Waiting::SleepThenSpin => "sleep_then_spin",
-            Waiting::SpinThenSleep => "spin_then_sleep",
-            Waiting::Spin => "spin",
-        }
-    }
-}
-
 /// The provider; made by the thread that uses it.
 pub struct Epoll {
     links: Links,
-    poll: Poll,
-    events: Events,
-    timer: Timer,
-    waiting: Waiting,
-    /// Waits since polling before a sleep last found something.
-    in_vain: u32,
+    watch: Watch,
+    waiter: Waiter,
     buffer: Box<[u8]>,
     /// Connections whose connect or send failed at once, while they are handed over.
     lost: Vec<Loss>,
@@ -69,7 +36,7 @@ pub struct Epoll {
 /// The connections.
 pub struct Links {
     clock: Clock,
-    targets: Vec<SocketAddr>,
+    targets: Vec<Target>,
     registry: Registry,
     slots: Vec<Slot>,
     lost: Vec<Loss>,
@@ -79,7 +46,7 @@ type Loss = (Link, u32, Fault);
 
 #[derive(Default)]
 struct Slot {
-    stream: Option<TcpStream>,
+    socket: Option<Socket>,
     /// Counts the sockets this connection has had, so that a stale event is recognised.
     generation: u32,
     established: bool,
@@ -88,13 +55,17 @@ struct Slot {
 }
 
 impl Epoll {
-    /// A provider of `links` connections to `targets`.
+    /// A provider of `links` connections to `targets`. It cannot wait for several events.
     pub fn new(
         clock: Clock,
-        targets: Vec<SocketAddr>,
+        targets: &[Address],
         links: u32,
         waiting: Waiting,
     ) -> io::Result<Epoll> {
+        if matches!(waiting, Waiting::Coalesce { .. }) {
+            return Err(ErrorKind::Unsupported.into());
+        }
+        let targets = Target::all(targets)?;
         let poll = Poll::new()?;
         let registry = poll.registry().try_clone()?;
         let timer = Timer::new(clock)?;
@@ -103,16 +74,22 @@ impl Epoll {
         let room = || Vec::with_capacity(2 * links as usize);
         Ok(Epoll {
             links: Links { clock, targets, registry, slots, lost: room() },
-            poll,
-            events: Events::with_capacity(EVENTS),
-            timer,
-            waiting,
-            in_vain: 0,
+            watch: Watch { poll, events: Events::with_capacity(EVENTS), timer },
+            waiter: Waiter::new(waiting),
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
             lost: room(),
         })
     }
+}
 
+/// What is waited on.
+struct Watch {
+    poll: Poll,
+    events: Events,
+    timer: Timer,
+}
+
+impl Watch {
     /// Polls once; says whether whoever waits should look.
     fn poll(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
         match self.poll.poll(&mut self.events, timeout) {
@@ -122,34 +99,20 @@ impl Epoll {
             Err(error) => Err(error),
         }
     }
+}
 
-    /// Polls until there is something or the deadline has come; says which, and when.
-    fn spin(&mut self, deadline: Instant) -> io::Result<(bool, Instant)> {
-        loop {
-            let found = self.poll(Some(Duration::ZERO))?;
-            let now = self.links.now();
-            if found || now >= deadline {
-                return Ok((found, now));
-            }
-        }
+impl Source for Watch {
+    fn now(&self) -> Instant {
+        self.timer.clock.now()
     }
 
-    fn spin_then_sleep(&mut self, now: Instant, deadline: Instant) -> io::Result<Instant> {
-        self.in_vain = self.in_vain.saturating_add(1);
-        if self.in_vain > VAIN_SPINS && !self.in_vain.is_multiple_of(VAIN_SPINS) {
-            return self.sleep(now, deadline);
-        }
-        let (found, now) = self.spin(deadline.min(now + SPIN))?;
-        if found {
-            self.in_vain = 0;
-        }
-        if found || now >= deadline { Ok(now) } else { self.sleep(now, deadline) }
+    fn look(&mut self) -> io::Result<bool> {
+        self.poll(Some(Duration::ZERO))
     }
 
-    fn sleep(&mut self, now: Instant, deadline: Instant) -> io::Result<Instant> {
+    fn sleep(&mut self, now: Instant, deadline: Instant) -> io::Result<()> {
         self.timer.arm(now, deadline)?;
-        self.poll(None)?;
-        Ok(self.links.now())
+        self.poll(None).map(drop)
     }
 }
 
@@ -162,16 +125,10 @@ impl Net for Epoll {
 
     fn wait(&mut self, now: Instant, deadline: Instant) -> io::Result<Instant> {
         if !self.links.lost.is_empty() || now >= deadline {
-            self.poll(Some(Duration::ZERO))?;
+            self.watch.look()?;
             return Ok(now);
         }
-        match self.waiting {
-            Waiting::Sleep => self.sleep(now, deadline),
-            Waiting::Spin => Ok(self.spin(deadline)?.1),
-            Waiting::SleepThenSpin if deadline.since(now) <= SPIN => Ok(self.spin(deadline)?.1),
-            Waiting::SleepThenSpin => self.sleep(now, deadline - SPIN),
-            Waiting::SpinThenSleep => self.spin_then_sleep(now, deadline),
-        }
+        self.waiter.wait(&mut self.watch, now, deadline)
     }
 
     fn deliver(&mut self, handler: &mut impl Handler<Links>) {
@@ -179,19 +136,19 @@ impl Net for Epoll {
         for loss in self.lost.drain(..) {
             self.links.lose(loss, handler);
         }
-        for event in &self.events {
+        for event in &self.watch.events {
             if event.token() != TIMER {
                 self.links.ready(event, &mut self.buffer, handler);
             }
         }
-        self.events.clear();
+        self.watch.events.clear();
     }
 }
 
 impl Links {
     fn slot(&mut self, link: Link, generation: u32) -> Option<&mut Slot> {
         let slot = self.slots.get_mut(link as usize)?;
-        (slot.generation == generation && slot.stream.is_some()).then_some(slot)
+        (slot.generation == generation && slot.socket.is_some()).then_some(slot)
     }
 
     fn ready(
@@ -226,9 +183,9 @@ impl Links {
     ) {
         // The handler may close the connection, so it is looked up again each time.
         while let Some(slot) = self.slot(link, generation)
-            && let Some(stream) = &mut slot.stream
+            && let Some(socket) = &mut slot.socket
         {
-            let fault = match stream.read(buffer) {
+            let fault = match socket.read(buffer) {
                 Ok(0) => Fault::Closed,
                 Ok(count) => {
                     handler.on(self, Event::Data(link, &buffer[..count]));
@@ -254,12 +211,15 @@ impl Links {
     }
 
     fn open(&mut self, link: Link, target: usize) -> io::Result<()> {
-        let mut stream = TcpStream::connect(self.targets[target])?;
-        stream.set_nodelay(true)?;
+        let target = &self.targets[target];
+        let socket = target.socket()?;
+        // Also when it is done at once: the event that it can be written to tells.
+        target.connect(&socket)?;
         let slot = &mut self.slots[link as usize];
         let token = join(link, slot.generation);
-        self.registry.register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
-        slot.stream = Some(stream);
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        self.registry.register(&mut SourceFd(&socket.as_raw_fd()), token, interest)?;
+        slot.socket = Some(socket);
         Ok(())
     }
 }
@@ -285,9 +245,9 @@ impl Io for Links {
     }
 
     fn close(&mut self, link: Link) {
-        // Dropping the stream closes the socket, which also takes it out of the poll set.
+        // Dropping the socket closes it, which also takes it out of the poll set.
         let slot = &mut self.slots[link as usize];
-        slot.stream = None;
+        slot.socket = None;
         slot.established = false;
         slot.unsent.clear();
         slot.generation = slot.generation.wrapping_add(1);
@@ -296,45 +256,31 @@ impl Io for Links {
 
 impl Slot {
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let Some(stream) = &mut self.stream else { return Ok(()) };
-        let sent = if self.unsent.is_empty() { write(stream, bytes)? } else { 0 };
+        let Some(socket) = &self.socket else { return Ok(()) };
+        let sent = if self.unsent.is_empty() { write(socket, bytes)? } else { 0 };
         self.unsent.extend_from_slice(&bytes[sent..]);
         Ok(())
     }
 
     /// Finishes connecting and sends what was left over.
     fn progress(&mut self) -> io::Result<()> {
-        let Some(stream) = &mut self.stream else { return Ok(()) };
+        let Some(socket) = &self.socket else { return Ok(()) };
         if !self.established {
-            if let Some(error) = stream.take_error()? {
+            if let Some(error) = socket.take_error()? {
                 return Err(error);
             }
-            match stream.peer_addr() {
+            match socket.peer_addr() {
                 Ok(_) => self.established = true,
                 Err(error) if error.kind() == ErrorKind::NotConnected => return Ok(()),
                 Err(error) => return Err(error),
             }
         }
         if !self.unsent.is_empty() {
-            let sent = write(stream, &self.unsent)?;
+            let sent = write(socket, &self.unsent)?;
             self.unsent.drain(..sent);
         }
         Ok(())
     }
-}
-
-/// Writes as much as the kernel takes.
-fn write(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<usize> {
-    let mut sent = 0;
-    while sent < bytes.len() {
-        match stream.write(&bytes[sent..]) {
-            Ok(count) => sent += count,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(sent)
 }
 
 fn join(link: Link, generation: u32) -> Token {
@@ -404,6 +350,8 @@ mod tests {
     use std::sync::mpsc;
     use std::thread;
 
+    use base::Nanos;
+
     use super::*;
 
     /// A deadline that passes unseen must not keep the next one from ending a wait.
@@ -413,9 +361,9 @@ mod tests {
             let (done, ended) = mpsc::channel();
             thread::spawn(move || {
                 let clock = Clock { origin_monotonic_ns: base::clock::monotonic_ns() };
-                let mut net = Epoll::new(clock, Vec::new(), 0, waiting).unwrap();
+                let mut net = Epoll::new(clock, &[], 0, waiting).unwrap();
                 let soon = clock.now() + Nanos(200_000);
-                net.timer.arm(clock.now(), soon).unwrap();
+                net.watch.timer.arm(clock.now(), soon).unwrap();
                 while clock.now() <= soon + Nanos(1_000_000) {
                     std::hint::spin_loop();
                 }

@@ -1,17 +1,24 @@
 //! The network as a worker sees it: numbered connections, a clock, and batches of events.
 //!
-//! A provider is either real ([`epoll`]) or simulated ([`sim`]); workers are generic over it, so
-//! that time and I/O are arguments to everything above. Data is handed over as slices that live
-//! for one call, which suits a shared read buffer as well as a ring of buffers that the kernel
-//! fills. Absent from it: protocols, time-outs, reconnecting and counting, which are the worker's.
+//! A provider is either real ([`uring`], [`epoll`]) or simulated ([`sim`]); workers are generic
+//! over it, so that time and I/O are arguments to everything above. Data is handed over as slices
+//! that live for one call, which suits a shared read buffer as well as a ring of buffers that the
+//! kernel fills. Absent from it: protocols, time-outs, reconnecting and counting, which are the
+//! worker's.
 
+mod address;
+pub mod choice;
 pub mod epoll;
 pub mod sim;
+pub mod uring;
+pub mod waiting;
 
 use std::fmt;
 use std::io;
 
 use base::Instant;
+
+pub use address::Address;
 
 /// The number of a connection among its worker's, from 0.
 pub type Link = u32;

@@ -9,7 +9,7 @@ use tally::Layout;
 
 use super::{
     Connection, Driver, Expect, Length, Net, Operation, Plan, Range, Request, Schedule, Stop,
-    VERSION, Value, Workload,
+    VERSION, Value, Wait, Workload,
 };
 use crate::error::PlanError;
 use crate::values::DIGITS;
@@ -75,6 +75,12 @@ impl Plan {
             "warmup_ns",
             "a warm-up is at most 2^63 − 1 nanoseconds",
         )?;
+        if let Wait::Coalesce { answers, window_ns } = self.wait {
+            need(self.net != Net::Epoll, "wait", "`coalesce` needs `net: uring`")?;
+            need(answers > 0, "wait.coalesce.answers", "at least one answer is waited for")?;
+            let sensible = (1_000..=1_000_000_000).contains(&window_ns);
+            need(sensible, "wait.coalesce.window_ns", "a window is 1000 ns to 1 s")?;
+        }
         let (path, count) = match self.stop {
             Stop::DurationNs(duration) => ("stop.duration_ns", duration),
             Stop::Transactions(count) => ("stop.transactions", count),
@@ -131,6 +137,8 @@ impl Plan {
             need(self.net != Net::Sim, "net", "`sqlite` has no network to simulate")?;
             need(self.sim.is_none(), "sim", "`sqlite` has no network to simulate")?;
             need(self.pipeline == 1, "pipeline", "`sqlite` answers at once: 1")?;
+            let coalesces = matches!(self.wait, Wait::Coalesce { .. });
+            need(!coalesces, "wait", "`sqlite` has no answers to wait for")?;
         }
         for (t, transaction) in self.workload.transactions.iter().enumerate() {
             for (o, operation) in transaction.operations.iter().enumerate() {

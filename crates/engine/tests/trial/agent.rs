@@ -1,6 +1,7 @@
 //! The agent as a process: what it takes, what it leaves, how it ends.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
@@ -223,4 +224,57 @@ fn a_stopped_server_shows_in_the_response_and_not_in_the_service_time() {
     let (response, service) = (p99_s(Field::Response), p99_s(Field::Service));
     assert!((0.3..0.55).contains(&response), "p99 of the response is {response} s");
     assert!(service < response / 4.0, "p99 of the service is {service} s");
+}
+
+/// What forbids `io_uring` to the calling thread and what it starts, as container engines do.
+fn forbid_uring() -> std::io::Result<()> {
+    const DENIED: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+    let step =
+        |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
+    // The number of the system call is the first field of what the filter is shown.
+    let mut steps = [
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, libc::SYS_io_uring_setup as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, DENIED),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+    let mode = libc::SECCOMP_MODE_FILTER;
+    // SAFETY: the first call takes no pointers; the program and its steps outlive the second.
+    let done = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program) == 0
+    };
+    if done { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+#[test]
+fn without_io_uring_epoll_serves_and_the_measurement_says_why() {
+    let server = NullServer::start(&[]);
+    let run = |net: &str, wait: Value| {
+        let keys = json!({
+            "schedule": {"closed": {"clients": 1}}, "stop": {"transactions": 10},
+            "net": net, "wait": wait,
+        });
+        let mut command = Command::new(env!("CARGO_BIN_EXE_agent"));
+        command.arg("--allow-debug").stdin(Stdio::piped()).stdout(Stdio::piped());
+        // SAFETY: between fork and exec it makes two system calls and allocates nothing.
+        unsafe { command.pre_exec(forbid_uring) };
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let text = plan(&server.address, keys).to_string();
+        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let output = run("auto", json!("auto"));
+    let measurement = Measurement::read(&output.stdout).unwrap();
+    let start = measurement.parts()[0].events.iter().find(|event| event.name == "start").unwrap();
+    let note: Value = serde_json::from_str(&start.note).unwrap();
+    assert_eq!(note["net"], "epoll");
+    assert!(note["net_why"].as_str().unwrap().contains("forbidden"), "{note}");
+    let coalesce = json!({"coalesce": {"answers": 2, "window_ns": 1000}});
+    for (net, wait) in [("uring", json!("auto")), ("auto", coalesce)] {
+        let output = run(net, wait);
+        assert_eq!(output.status.code(), Some(4), "{net}");
+        assert!(complaint(&output)["message"].as_str().unwrap().contains("forbidden"));
+    }
 }

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use engine::net::waiting::Waiting;
 use engine::{Control, Finished, run};
 use serde_json::{Value, json};
 use tally::{Counter, Field, Kind, Measurement, SharedBytes};
@@ -29,6 +30,29 @@ pub fn plan(target: &str, keys: Value) -> Value {
     });
     merge(&mut plan, keys);
     plan
+}
+
+/// The real network providers this machine has.
+pub fn providers() -> &'static [&'static str] {
+    match engine::net::uring::probe(1, Waiting::Sleep) {
+        Ok(()) => &["epoll", "uring"],
+        Err(why) => {
+            eprintln!("without io_uring: {why}");
+            &["epoll"]
+        }
+    }
+}
+
+/// Runs a Plan to its end with each real provider.
+pub fn measure_each(plan: &Value) -> Vec<Measured> {
+    let by = |net: &&str| {
+        let mut plan = plan.clone();
+        plan["net"] = json!(net);
+        let measured = measure(&plan);
+        assert_eq!(measured.notes("start")[0]["net"], *net);
+        measured
+    };
+    providers().iter().map(by).collect()
 }
 
 /// A Plan for the simulator.

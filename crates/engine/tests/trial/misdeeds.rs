@@ -8,7 +8,7 @@ use std::thread;
 use serde_json::{Value, json};
 use tally::{Counter, Kind};
 
-use crate::laboratory::{MILLISECOND, Measured, SECOND, measure, plan, simulated};
+use crate::laboratory::{MILLISECOND, Measured, SECOND, measure, measure_each, plan, simulated};
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
@@ -71,7 +71,7 @@ const OPEN: fn() -> Value = || {
         {"from_per_second": 1000, "to_per_second": 1000, "length_ns": SECOND}]}})
 };
 
-/// Six transactions against the server, by each schedule, with a time-out of 100 ms.
+/// Six transactions against the server, by each schedule and provider, with a time-out of 100 ms.
 fn against(address: &str) -> Vec<Measured> {
     let schedules = [CLOSED(), OPEN()];
     let trial = |schedule| {
@@ -79,9 +79,9 @@ fn against(address: &str) -> Vec<Measured> {
             "schedule": schedule, "stop": {"transactions": 6},
             "timeout_ns": 100 * MILLISECOND,
         });
-        measure(&plan(address, keys))
+        measure_each(&plan(address, keys))
     };
-    schedules.into_iter().map(trial).collect()
+    schedules.into_iter().flat_map(trial).collect()
 }
 
 /// The outcomes (ok, failed, timed out, unknown) and what the first message says.
@@ -195,14 +195,15 @@ fn refused_connections_fail_and_do_not_keep_the_worker_busy() {
                 "schedule": schedule, "stop": {"duration_ns": SECOND / 2},
                 "timeout_ns": 100 * MILLISECOND, "connection": connection,
             });
-            let measured = measure(&plan(&gone, keys));
-            let [ok, failed, timed_out, unknown] = measured.outcomes();
-            assert_eq!((ok, timed_out, unknown), (0, 0, 0));
-            // Connections that back off to a tenth of a second try about a dozen times each.
-            assert!((4..120).contains(&failed), "{failed} failed");
-            let tried = measured.count(Kind::Operation, "connect", Counter::Failed);
-            assert!((4..120).contains(&tried), "{tried} attempts");
-            assert_eq!(measured.messages(), ["connection refused".to_owned()].into());
+            for measured in measure_each(&plan(&gone, keys)) {
+                let [ok, failed, timed_out, unknown] = measured.outcomes();
+                assert_eq!((ok, timed_out, unknown), (0, 0, 0));
+                // Connections that back off to a tenth of a second try about a dozen times each.
+                assert!((4..120).contains(&failed), "{failed} failed");
+                let tried = measured.count(Kind::Operation, "connect", Counter::Failed);
+                assert!((4..120).contains(&tried), "{tried} attempts");
+                assert_eq!(measured.messages(), ["connection refused".to_owned()].into());
+            }
         }
     }
 }

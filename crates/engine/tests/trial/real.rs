@@ -3,20 +3,23 @@
 use serde_json::json;
 use tally::{Counter, Field, Kind};
 
-use crate::laboratory::{MILLISECOND, NullServer, SECOND, measure, plan};
+use crate::laboratory::{
+    MILLISECOND, Measured, NullServer, SECOND, measure, measure_each, plan, providers,
+};
 
 #[test]
 fn a_closed_load_counts_each_transaction_once() {
     let server = NullServer::start(&["--body", "hello"]);
-    let measured = measure(&plan(
-        &server.address,
-        json!({
-            "schedule": {"closed": {"clients": 4}},
-            "stop": {"transactions": 1000},
-            "warmup_ns": 20 * MILLISECOND,
-            "workers": 2,
-        }),
-    ));
+    let keys = json!({
+        "schedule": {"closed": {"clients": 4}},
+        "stop": {"transactions": 1000},
+        "warmup_ns": 20 * MILLISECOND,
+        "workers": 2,
+    });
+    measure_each(&plan(&server.address, keys)).iter().for_each(check_closed);
+}
+
+fn check_closed(measured: &Measured) {
     assert_eq!(measured.outcomes(), [1000, 0, 0, 0]);
     assert_eq!(measured.open(), 0);
     assert_eq!(measured.count(Kind::Operation, "get", Counter::Ok), 1000);
@@ -35,21 +38,29 @@ fn a_closed_load_counts_each_transaction_once() {
 }
 
 #[test]
+fn ipv6_is_spoken() {
+    let server = NullServer::start(&["--listen", "[::1]:0"]);
+    let keys = json!({"schedule": {"closed": {"clients": 2}}, "stop": {"transactions": 20}});
+    for measured in measure_each(&plan(&server.address, keys)) {
+        assert_eq!(measured.outcomes(), [20, 0, 0, 0], "{:?}", measured.messages());
+    }
+}
+
+#[test]
 fn an_open_load_starts_what_is_due_and_no_more() {
     let server = NullServer::start(&[]);
     let rate = |rate| json!([{"from_per_second": rate, "to_per_second": rate, "length_ns": 1}]);
-    let measured = measure(&plan(
-        &server.address,
-        json!({
-            "schedule": {"open": {"connections": 8, "shape": rate(1000), "arrivals": "constant"}},
-            "stop": {"duration_ns": SECOND},
-        }),
-    ));
-    assert_eq!(measured.outcomes(), [1000, 0, 0, 0]);
-    assert_eq!(measured.count(Kind::Transaction, "page", Counter::Due), 1000);
-    let response = measured.quantile_ns(Field::Response, 0.5);
-    let service = measured.quantile_ns(Field::Service, 0.5);
-    assert!(response >= service, "response {response} ns is shorter than service {service} ns");
+    let keys = json!({
+        "schedule": {"open": {"connections": 8, "shape": rate(1000), "arrivals": "constant"}},
+        "stop": {"duration_ns": SECOND},
+    });
+    for measured in measure_each(&plan(&server.address, keys)) {
+        assert_eq!(measured.outcomes(), [1000, 0, 0, 0]);
+        assert_eq!(measured.count(Kind::Transaction, "page", Counter::Due), 1000);
+        let response = measured.quantile_ns(Field::Response, 0.5);
+        let service = measured.quantile_ns(Field::Service, 0.5);
+        assert!(response >= service, "response {response} is shorter than service {service} ns");
+    }
 }
 
 #[test]
@@ -91,22 +102,23 @@ fn a_connection_for_each_transaction_is_an_operation_of_its_own() {
     for schedule in [
         json!({"closed": {"clients": 2}}),
         json!({"open": {"connections": 2, "shape": [
-            {"from_per_second": 500, "to_per_second": 500, "length_ns": 1}]}}),
+            {"from_per_second": 2000, "to_per_second": 2000, "length_ns": 1}]}}),
     ] {
-        let measured = measure(&plan(
-            &server.address,
-            json!({"schedule": schedule, "stop": {"transactions": 50}, "connection": "new"}),
-        ));
-        assert_eq!(measured.outcomes(), [50, 0, 0, 0]);
-        assert_eq!(measured.count(Kind::Operation, "connect", Counter::Ok), 50);
-        // Connecting is part of the transaction, so it is in its service time.
-        let connect = measured.measurement.histogram(
-            Kind::Operation,
-            Some("connect"),
-            Field::Service,
-            0..i64::MAX,
-        );
-        assert!(measured.mean_ns(Field::Service) > connect.unwrap().mean());
+        let keys = json!({
+            "schedule": schedule, "stop": {"transactions": 500}, "connection": "new",
+        });
+        for measured in measure_each(&plan(&server.address, keys)) {
+            assert_eq!(measured.outcomes(), [500, 0, 0, 0]);
+            assert_eq!(measured.count(Kind::Operation, "connect", Counter::Ok), 500);
+            // Connecting is part of the transaction, so it is in its service time.
+            let connect = measured.measurement.histogram(
+                Kind::Operation,
+                Some("connect"),
+                Field::Service,
+                0..i64::MAX,
+            );
+            assert!(measured.mean_ns(Field::Service) > connect.unwrap().mean());
+        }
     }
 }
 
@@ -126,8 +138,54 @@ fn each_way_of_waiting_is_named_and_does_its_work() {
         let keys = json!({
             "schedule": schedule, "wait": wait, "cpus": cpus, "stop": {"transactions": 200},
         });
-        let measured = measure(&plan(&server.address, keys));
-        assert_eq!(measured.notes("start")[0]["wait"], name);
-        assert_eq!(measured.outcomes(), [200, 0, 0, 0], "{name}");
+        for measured in measure_each(&plan(&server.address, keys)) {
+            assert_eq!(measured.notes("start")[0]["wait"], name);
+            assert_eq!(measured.outcomes(), [200, 0, 0, 0], "{name}");
+        }
+    }
+}
+
+#[test]
+fn coalescing_is_named_and_does_its_work() {
+    if !providers().contains(&"uring") {
+        return;
+    }
+    let server = NullServer::start(&[]);
+    let wait = json!({"coalesce": {"answers": 3, "window_ns": MILLISECOND}});
+    let keys = json!({
+        "schedule": {"closed": {"clients": 4}}, "wait": wait, "stop": {"transactions": 1000},
+    });
+    let measured = measure(&plan(&server.address, keys));
+    let start = &measured.notes("start")[0];
+    assert_eq!((&start["net"], &start["wait"]), (&json!("uring"), &json!("coalesce")));
+    assert_eq!(measured.outcomes(), [1000, 0, 0, 0]);
+}
+
+#[test]
+fn thousands_of_connections_are_served() {
+    let server = NullServer::start(&["--body", "hello"]);
+    // What a full accept queue drops is repeated after seconds.
+    let keys = json!({
+        "schedule": {"closed": {"clients": 4000}}, "stop": {"per_client": 5},
+        "timeout_ns": 60 * SECOND,
+    });
+    for measured in measure_each(&plan(&server.address, keys)) {
+        assert_eq!(measured.outcomes(), [20_000, 0, 0, 0], "{:?}", measured.messages());
+        let everything = i64::MIN..i64::MAX;
+        let connected = measured.measurement.totals(Kind::Operation, Some("connect"), everything);
+        assert_eq!((connected[Counter::Ok], connected[Counter::Failed]), (4000, 0));
+    }
+}
+
+#[test]
+fn large_answers_are_counted_to_the_last_byte() {
+    const BODY: u64 = 1024 * 1024;
+    let server = NullServer::start(&["--body-bytes", &BODY.to_string()]);
+    let keys = json!({"schedule": {"closed": {"clients": 32}}, "stop": {"transactions": 200}});
+    for measured in measure_each(&plan(&server.address, keys)) {
+        assert_eq!(measured.outcomes(), [200, 0, 0, 0], "{:?}", measured.messages());
+        let all = measured.measurement.totals(Kind::Transaction, Some("page"), 0..i64::MAX);
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n".len() as u64;
+        assert_eq!(all[Counter::BytesIn], 200 * (BODY + head));
     }
 }

@@ -80,7 +80,25 @@ fn mistakes_about_the_load_are_told() {
         ("/part", Some(json!({"index": 2, "of": 2})), "part.index = 2: ", "the last is 1"),
         ("/timeout_ns", Some(json!(0)), "timeout_ns = 0: ", "some time"),
         ("/net", Some(json!("sim")), "sim = null: ", "`net: sim` needs it"),
+        ("/net", Some(json!("urin")), "net = \"urin\": ", "did you mean `uring`?"),
     ]);
+}
+
+#[test]
+fn mistakes_about_coalescing_are_told() {
+    let wait = |answers: u32, window_ns: u64| {
+        Some(json!({"coalesce": {"answers": answers, "window_ns": window_ns}}))
+    };
+    assert_told(vec![
+        ("/wait", wait(0, 1000), "wait.coalesce.answers = 0: ", "at least one answer"),
+        ("/wait", wait(8, 999), "wait.coalesce.window_ns = 999: ", "1000 ns to 1 s"),
+        ("/wait", Some(json!({"coalesce": {"answer": 8}})), "wait.", "did you mean `answers`?"),
+    ]);
+    let mut plan = sound();
+    plan["net"] = json!("epoll");
+    plan["wait"] = wait(8, 1000).unwrap();
+    let error = Plan::read(&plan.to_string()).unwrap_err();
+    assert_eq!((&*error.field, &*error.why), ("wait", "`coalesce` needs `net: uring`"));
 }
 
 #[test]

@@ -1,0 +1,47 @@
+//! Which real provider serves a trial.
+//!
+//! Absent from it: the simulator, which a Plan has to ask for.
+
+use serde_json::{Value, json};
+
+use crate::error::HostError;
+use crate::net::uring;
+use crate::net::waiting::Waiting;
+use crate::plan;
+
+/// A real provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// [`super::uring`].
+    Uring,
+    /// [`super::epoll`], and why it is that, where the Plan did not ask for it.
+    Epoll(Option<String>),
+}
+
+impl Choice {
+    /// The provider for workers with so many connections at most, waiting in this way: `io_uring`
+    /// where it can be had, else epoll, unless the Plan says which.
+    pub fn of(net: plan::Net, waiting: Waiting, links: u32) -> Result<Choice, HostError> {
+        if net == plan::Net::Epoll {
+            return Ok(Choice::Epoll(None));
+        }
+        let coalesces = matches!(waiting, Waiting::Coalesce { .. });
+        match uring::probe(links, waiting) {
+            Ok(()) => Ok(Choice::Uring),
+            Err(why) if net == plan::Net::Auto && !coalesces => Ok(Choice::Epoll(Some(why))),
+            Err(why) if coalesces => {
+                Err(HostError::new(why, "allow it, or let `wait` be another than `coalesce`"))
+            }
+            Err(why) => Err(HostError::new(why, "allow it, or let `net` be `epoll`")),
+        }
+    }
+
+    /// What the Measurement says of it.
+    pub fn note(&self) -> Value {
+        match self {
+            Choice::Uring => json!({"net": "uring"}),
+            Choice::Epoll(None) => json!({"net": "epoll"}),
+            Choice::Epoll(Some(why)) => json!({"net": "epoll", "net_why": why}),
+        }
+    }
+}
