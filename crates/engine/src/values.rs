@@ -372,7 +372,8 @@ impl Generator {
         self.fill(self.stream.draws(0, key_number(key)), out);
     }
 
-    /// Whether `found` is what this keyed text or bytes may be for `key`; uses up what `room` holds.
+    /// Whether `found` is what this keyed text or bytes may be for `key`; uses up what `room`
+    /// holds.
     pub(crate) fn holds(&self, key: Drawn<'_>, found: &[u8], room: &mut Vec<u8>) -> bool {
         if let Law::Text { versioned: true, .. } = &self.law {
             let Some(version) = found.first_chunk().and_then(number) else { return false };

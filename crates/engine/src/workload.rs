@@ -298,8 +298,8 @@ impl Program {
         self.longest[id]
     }
 
-    /// Whether `found` is what the keyed value of `id` may be for `key`: any version of it, where it
-    /// has versions. Uses up what `room` holds.
+    /// Whether `found` is what the keyed value of `id` may be for `key`: any version of it, where
+    /// it has versions. Uses up what `room` holds.
     pub fn holds(&self, id: ValueId, key: Drawn<'_>, found: &[u8], room: &mut Vec<u8>) -> bool {
         self.generators[id].holds(key, found, room)
     }

@@ -76,7 +76,7 @@ def loading_plan(
     """
     scheme = _scheme(urls)
     found = _built_in(case, scheme)
-    loading = None if found is None else found[0].load(found[1])
+    loading = None if found is None else found[0].load(found[1], scheme)
     if loading is None:
         return None
     if case.system.at:
@@ -189,7 +189,7 @@ def _asked(case: Case, scheme: str, urls: Sequence[str], folder: Path) -> Asked:
         mix = tuple(_with_files(transaction, folder) for transaction in case.workload.mix)
         return Asked(mix, case.workload.values)
     built_in, workload = found
-    return built_in.ask(workload, urls, folder)
+    return built_in.ask(workload, urls, folder, case.name)
 
 
 def _with_files(transaction: Transaction, folder: Path) -> Transaction:

@@ -1,4 +1,5 @@
-//! `PostgreSQL`'s protocol, version 3.0, as its manual's chapter "Frontend/Backend Protocol" has it.
+//! `PostgreSQL`'s protocol, version 3.0, as the chapter "Frontend/Backend Protocol" of its manual
+//! has it.
 //!
 //! [`Messages`] reads what a server sends, the functions of [`ask`] write what it is asked, and
 //! [`Login`] answers its questions until it is ready; [`Server`] is the other side. Readers are fed

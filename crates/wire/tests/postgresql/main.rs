@@ -1,5 +1,5 @@
-//! `PostgreSQL`'s readers and writers against one table of cases, another implementation, properties
-//! and the fuzz corpus.
+//! `PostgreSQL`'s readers and writers against one table of cases, another implementation,
+//! properties and the fuzz corpus.
 
 mod cases;
 mod eat;

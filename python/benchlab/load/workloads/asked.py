@@ -35,10 +35,11 @@ class BuiltIn:
     keys: WorkloadKeys
     schemes: tuple[str, ...]
     """Schemes of the URLs it can be asked of."""
-    ask: Callable[[Workload, Sequence[str], Path], Asked]
-    """What is asked of a system at these URLs; files that are named lie in the folder."""
-    load: Callable[[Workload], Loading | None] = lambda workload: None
-    """How its data come to be, if it has any."""
+    ask: Callable[[Workload, Sequence[str], Path, str], Asked]
+    """What is asked of a system at these URLs, files that are named being in the folder, in the
+    case of this name."""
+    load: Callable[[Workload, str], Loading | None] = lambda workload, scheme: None
+    """How its data come to be, if it has any, in a system of this scheme."""
 
 
 def body_text(body: str | None, folder: Path, key: str) -> str | None:

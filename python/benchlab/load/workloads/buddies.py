@@ -30,7 +30,7 @@ def _name_of(value: str) -> dict[str, Any]:
     return {"text": {"length": NAME_CHARACTERS, "key": value}}
 
 
-def ask(workload: Workload, _urls: Sequence[str], _folder: Path) -> Asked:
+def ask(workload: Workload, _urls: Sequence[str], _folder: Path, _case: str) -> Asked:
     """The login, its buddies fetched as the option says."""
     users = _users(workload)
     values: dict[str, Any] = {
@@ -75,7 +75,7 @@ def ask(workload: Workload, _urls: Sequence[str], _folder: Path) -> Asked:
     return Asked((Transaction(name="login", operations=tuple(operations)),), values)
 
 
-def load(workload: Workload) -> Loading:
+def load(workload: Workload, _scheme: str) -> Loading:
     """The table of users, filled by transactions of a thousand rows."""
     users = _users(workload)
     values: dict[str, Any] = {

@@ -13,7 +13,7 @@ from benchlab.model.mixes import EXPECT, HEADERS, METHODS, PATH
 from benchlab.model.sections import WorkloadKeys
 
 
-def ask(workload: Workload, urls: Sequence[str], folder: Path) -> Asked:
+def ask(workload: Workload, urls: Sequence[str], folder: Path, _case: str = "") -> Asked:
     """The request; without an option `path` it is the URL's own. No text in it is a template.
 
     Raises:

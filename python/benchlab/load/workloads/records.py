@@ -1,0 +1,210 @@
+"""Reading and writing records by their keys: the same questions to any store that has records.
+
+A record is a key, a whole number, and a text that begins with its version and its key and otherwise
+follows from both, so that whatever comes back is checked, also after it was overwritten. Each
+store is asked in its native best way: a prepared statement, or a command of its own. YCSB's
+workloads A to F are six settings (`ycsb: A`). Absent: records of several columns.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchlab.load.workloads.asked import Asked, BuiltIn, Loading
+from benchlab.model.errors import InputError
+from benchlab.model.experiment import Expect, Operation, Transaction, Workload
+from benchlab.model.grammar import Choice, Count, Quantity, Record
+from benchlab.model.sections import WorkloadKeys
+
+RECORDS = 100_000
+LENGTH = 100
+MANY = 10
+SCAN = 100
+_ROWS_AT_ONCE = 1000
+_SHORTEST = 22
+"""Version and key take so many characters."""
+_FAR = 1 << 62
+"""Keys that are inserted are drawn from so many, so that none comes twice."""
+
+KINDS = ("read", "read_many", "update", "insert", "scan", "read_modify_write")
+"""What a transaction may be; the options of these names are shares."""
+
+YCSB: Mapping[str, tuple[Mapping[str, float], str]] = {
+    "A": ({"read": 0.5, "update": 0.5}, "zipfian"),
+    "B": ({"read": 0.95, "update": 0.05}, "zipfian"),
+    "C": ({"read": 1.0}, "zipfian"),
+    "D": ({"read": 0.95, "insert": 0.05}, "latest"),
+    "E": ({"scan": 0.95, "insert": 0.05}, "zipfian"),
+    "F": ({"read": 0.5, "read_modify_write": 0.5}, "zipfian"),
+}
+"""Shares and distribution of the Yahoo Cloud Serving Benchmark's core workloads (Cooper et al.,
+SoCC 2010, table 2), whose records have ten fields of 100 bytes and here are one text. D reads the
+latest of the records that were loaded, not of those inserted since."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a store's driver is asked: operations by what they do, `None` for what it cannot."""
+
+    schema: str | None = None
+    insert: str | tuple[str, ...] = ()
+    write: str | tuple[str, ...] = ()
+    """Inserts a record, or overwrites one that is there."""
+    read: str | tuple[str, ...] = ()
+    read_many: str | tuple[str, ...] | None = None
+    update: str | tuple[str, ...] = ()
+    scan: str | tuple[str, ...] | None = None
+
+    def operation(
+        self, kind: str, scheme: str, expect: Expect | None = None, *, for_each: str | None = None
+    ) -> Operation:
+        """The operation of that kind; `for_each` names the list it is asked for each element of.
+
+        Raises:
+            InputError: when the store cannot do that.
+        """
+        request = getattr(self, kind)
+        if not request:
+            what = f"{scheme}: has no {kind}"
+            raise InputError(what, key=f"workload.options.{kind}")
+        asked: dict[str, Any] = {"sql": request} if isinstance(request, str) else {}
+        return Operation(name=kind, for_each=for_each, expect=expect or Expect(), **asked)
+
+
+def _sql(key: str, upsert: str) -> Dialect:
+    insert = "INSERT INTO records (id, value) VALUES (${id}, ${value})"
+    return Dialect(
+        schema=f"CREATE TABLE IF NOT EXISTS records (id {key} PRIMARY KEY, value TEXT NOT NULL)",
+        insert=insert,
+        write=upsert.format(insert=insert),
+        read="SELECT id, value FROM records WHERE id = ${id}",
+        read_many="SELECT id, value FROM records WHERE id IN (${ids})",
+        update="UPDATE records SET value = ${value} WHERE id = ${id}",
+        scan="SELECT id, value FROM records WHERE id >= ${id} ORDER BY id LIMIT ${scan}",
+    )
+
+
+_ON_CONFLICT = "{insert} ON CONFLICT (id) DO UPDATE SET value = excluded.value"
+DIALECTS: Mapping[str, Dialect] = {
+    "sqlite": _sql("INTEGER", _ON_CONFLICT),
+}
+"""By the scheme of the URL."""
+
+
+def ask(workload: Workload, urls: Sequence[str], _folder: Path, case: str) -> Asked:
+    """The transactions, each a kind with its share.
+
+    Raises:
+        InputError: when the store cannot do what has a share, or nothing has one.
+    """
+    scheme = urls[0].partition(":")[0]
+    dialect = DIALECTS[scheme]
+    options = workload.options
+    shares, distribution = YCSB[options["ycsb"]] if "ycsb" in options else ({}, "zipfian")
+    given = {kind: options[kind] for kind in KINDS if options.get(kind)}
+    shares = given or shares or {"read": 1.0}
+    distribution = options.get("distribution", distribution)
+    records = int(workload.data.get("records", RECORDS))
+    values = {
+        "id": _keys(distribution, records),
+        "value": _text_of("id", workload),
+        "scan": {"uniform": {"low": 1, "high": int(options.get("scanned", SCAN))}},
+        "ids": {
+            "list": {
+                "low": 1,
+                "high": records,
+                "length": int(options.get("many", MANY)),
+                "distinct": True,
+            }
+        },
+    }
+    # The name takes part in what is drawn, and no two cases may insert the same.
+    new = f"new_{hashlib.blake2b(case.encode(), digest_size=4).hexdigest()}"
+    values[new] = {"uniform": {"low": records + 1, "high": _FAR}}
+    values[f"{new}_value"] = _text_of(new, workload)
+    transactions = tuple(
+        Transaction(name=kind, weight=weight, operations=_operations(kind, dialect, scheme, new))
+        for kind, weight in shares.items()
+    )
+    return Asked(transactions, values)
+
+
+def _operations(kind: str, dialect: Dialect, scheme: str, new: str) -> tuple[Operation, ...]:
+    read = dialect.operation("read", scheme, Expect(rows="1", keyed="value"))
+    update = dialect.operation("update", scheme, Expect(rows="1"))
+    match kind:
+        case "read":
+            return (read,)
+        case "read_many":
+            return (dialect.operation("read_many", scheme, Expect(rows="${ids}", keyed="value")),)
+        case "update":
+            return (update,)
+        case "read_modify_write":
+            return (read, update)
+        case "scan":
+            return (dialect.operation("scan", scheme, Expect(keyed="value")),)
+        case _:
+            return (_named(dialect.operation("write", scheme), new),)
+
+
+def _named(operation: Operation, new: str) -> Operation:
+    """The operation on a new record, called an insert."""
+
+    def renamed(text: str) -> str:
+        return text.replace("${id}", f"${{{new}}}").replace("${value}", f"${{{new}_value}}")
+
+    sql = None if operation.sql is None else renamed(operation.sql)
+    return operation.model_copy(update={"name": "insert", "sql": sql})
+
+
+def _keys(distribution: str, records: int) -> dict[str, Any]:
+    whole = {"low": 1, "high": records}
+    return {distribution: {**whole, "scramble": True} if distribution == "zipfian" else whole}
+
+
+def _text_of(key: str, workload: Workload) -> dict[str, Any]:
+    length = int(workload.data.get("length", LENGTH))
+    return {"text": {"length": length, "key": key, "versioned": True}}
+
+
+def load(workload: Workload, scheme: str) -> Loading:
+    """All records, filled by transactions of a thousand."""
+    dialect = DIALECTS[scheme]
+    records = int(workload.data.get("records", RECORDS))
+    values = {
+        "id": {"batch": {"start": 1, "length": _ROWS_AT_ONCE, "last": records}},
+        "value": _text_of("id", workload),
+    }
+    schema = () if dialect.schema is None else (Operation(name="schema", sql=dialect.schema),)
+    insert = dialect.operation("insert", scheme, for_each="id")
+    filling = Transaction(name="load", operations=(*schema, insert))
+    return Loading(Asked((filling,), values), -(-records // _ROWS_AT_ONCE))
+
+
+_SHARE = Quantity("")
+
+RECORDS_WORKLOAD = BuiltIn(
+    summary="reads, writes and scans records by key; `ycsb: A` to `F`",
+    keys=WorkloadKeys(
+        options=Record(
+            {
+                "ycsb": Choice(tuple(YCSB)),
+                **dict.fromkeys(KINDS, _SHARE),
+                "distribution": Choice(("zipfian", "uniform", "latest")),
+                "many": Count(low=1, high=1000),
+                "scanned": Count(low=1, high=10_000),
+            }
+        ),
+        data=Record(
+            {
+                "records": Count(low=1000, high=1_000_000_000),
+                "length": Count(low=_SHORTEST, high=1 << 20),
+            }
+        ),
+    ),
+    schemes=tuple(DIALECTS),
+    ask=ask,
+    load=load,
+)
