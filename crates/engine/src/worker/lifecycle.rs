@@ -5,14 +5,14 @@ use std::fmt::Write as _;
 use base::{Instant, Nanos};
 use tally::{Outcome, Series};
 
-use super::slot::{Bytes, Stage, State, Task};
+use super::lane::{Bytes, Stage, State, Task};
 use super::{Pace, Who, Worker};
 use crate::drivers::{Protocol, Reason, Received};
 use crate::net::{Io, Link};
 use crate::workload::{OperationIndex, Step};
 
 impl<P: Protocol> Worker<'_, P> {
-    /// Gives waiting transactions of an open schedule to free slots, first come, first served.
+    /// Gives waiting transactions of an open schedule to free lanes, first come, first served.
     pub(super) fn assign<I: Io>(&mut self, io: &mut I) {
         loop {
             let Pace::Open { arrivals, free, .. } = &self.pace else { return };
@@ -25,51 +25,51 @@ impl<P: Protocol> Worker<'_, P> {
                 return;
             }
             let Pace::Open { free, .. } = &mut self.pace else { return };
-            let Some(slot) = free.pop_front() else { return };
-            self.slots[slot as usize].listed = false;
-            if self.is_free(slot, now)
+            let Some(lane) = free.pop_front() else { return };
+            self.lanes[lane as usize].listed = false;
+            if self.is_free(lane, now)
                 && let Pace::Open { arrivals, .. } = &mut self.pace
                 && let Some(due) = arrivals.take()
             {
-                self.slots[slot as usize].n = due.n;
-                self.take_up(io, slot, due.intended, due.ready, now);
+                self.lanes[lane as usize].n = due.n;
+                self.take_up(io, lane, due.intended, due.ready, now);
             }
         }
     }
 
-    /// Whether a transaction of an open schedule may be given to the slot.
-    fn is_free(&self, slot: u32, now: Instant) -> bool {
-        self.slots[slot as usize].task == Task::Free
-            && match self.lines[self.link(slot) as usize].state {
+    /// Whether a transaction of an open schedule may be given to the lane.
+    fn is_free(&self, lane: u32, now: Instant) -> bool {
+        self.lanes[lane as usize].task == Task::Free
+            && match self.lines[self.link(lane) as usize].state {
                 State::Up => true,
                 State::Down { retry } => self.fresh && retry <= now,
                 State::Connecting { .. } => false,
             }
     }
 
-    /// Lists a slot as free, if it is.
-    pub(super) fn offer(&mut self, slot: u32, now: Instant) {
+    /// Lists a lane as free, if it is.
+    pub(super) fn offer(&mut self, lane: u32, now: Instant) {
         if matches!(self.pace, Pace::Closed { .. })
-            || self.slots[slot as usize].listed
-            || !self.is_free(slot, now)
+            || self.lanes[lane as usize].listed
+            || !self.is_free(lane, now)
         {
             return;
         }
         let Pace::Open { free, .. } = &mut self.pace else { return };
-        self.slots[slot as usize].listed = true;
-        free.push_back(slot);
+        self.lanes[lane as usize].listed = true;
+        free.push_back(lane);
     }
 
     /// A client's next transaction is due.
     pub(super) fn begin<I: Io>(&mut self, io: &mut I, index: u32, due: Instant, now: Instant) {
-        let slot = &mut self.slots[index as usize];
-        slot.started += u64::from(due >= Instant(0));
-        let series = self.program.series(slot.client.number(), slot.n);
+        let lane = &mut self.lanes[index as usize];
+        lane.started += u64::from(due >= Instant(0));
+        let series = self.program.series(lane.client.number(), lane.n);
         self.recorder.due(series, due);
         self.take_up(io, index, due, now, now);
     }
 
-    /// Starts the transaction that is the slot's next.
+    /// Starts the transaction that is the lane's next.
     pub(super) fn take_up<I: Io>(
         &mut self,
         io: &mut I,
@@ -78,13 +78,13 @@ impl<P: Protocol> Worker<'_, P> {
         ready: Instant,
         now: Instant,
     ) {
-        let slot = &mut self.slots[index as usize];
-        slot.series = self.program.begin(&mut slot.client, slot.n).series;
-        slot.n += 1;
-        slot.intended = intended;
-        slot.ready = ready;
-        slot.sent = None;
-        slot.bytes = Bytes::default();
+        let lane = &mut self.lanes[index as usize];
+        lane.series = self.program.begin(&mut lane.client, lane.n).series;
+        lane.n += 1;
+        lane.intended = intended;
+        lane.ready = ready;
+        lane.sent = None;
+        lane.bytes = Bytes::default();
         self.under_way += 1;
         self.step(io, index, None, now);
     }
@@ -98,23 +98,23 @@ impl<P: Protocol> Worker<'_, P> {
         now: Instant,
     ) {
         let link = self.link(index);
-        let slot = &mut self.slots[index as usize];
-        match self.program.step(&mut slot.client, reply) {
+        let lane = &mut self.lanes[index as usize];
+        match self.program.step(&mut lane.client, reply) {
             Step::Send(operation) => match self.lines[link as usize].state {
                 State::Up => self.ask(io, index, operation, now),
                 State::Down { retry } => {
-                    slot.task = Task::Waiting(operation);
+                    lane.task = Task::Waiting(operation);
                     if retry <= now {
                         self.connect(io, link, now);
                     } else {
                         self.wakes.add(retry, self.id(Who::Line(link)));
                     }
                 }
-                State::Connecting { .. } => slot.task = Task::Waiting(operation),
+                State::Connecting { .. } => lane.task = Task::Waiting(operation),
             },
             Step::Wait(length) => {
-                slot.task = Task::Pausing { until: now + length };
-                self.wakes.add(now + length, self.id(Who::Slot(index)));
+                lane.task = Task::Pausing { until: now + length };
+                self.wakes.add(now + length, self.id(Who::Lane(index)));
             }
             Step::End(outcome) => self.finish(io, index, outcome, now),
         }
@@ -130,33 +130,33 @@ impl<P: Protocol> Worker<'_, P> {
     ) {
         let link = self.link(index);
         self.cork(io, link);
-        let slot = &mut self.slots[index as usize];
+        let lane = &mut self.lanes[index as usize];
         let line = &mut self.lines[link as usize];
-        slot.operation = self.program.operations()[operation].series;
-        slot.asked = now;
-        slot.operation_bytes = Bytes::default();
-        self.recorder.due(slot.operation, slot.intended);
+        lane.operation = self.program.operations()[operation].series;
+        lane.asked = now;
+        lane.operation_bytes = Bytes::default();
+        self.recorder.due(lane.operation, lane.intended);
         let before = self.out.len();
-        let (asked, out) = (&mut slot.asked_for, &mut self.out);
+        let (asked, out) = (&mut lane.asked_for, &mut self.out);
         if let Err(reason) =
-            self.protocol.encode(&mut line.conn, asked, operation, &slot.client, out)
+            self.protocol.encode(&mut line.conn, asked, operation, &lane.client, out)
         {
             out.truncate(before);
             self.end_operation(index, Outcome::Failed, Some(reason), now);
             return self.finish(io, index, Outcome::Failed, now);
         }
-        slot.task = Task::Asking(operation);
-        slot.operation_bytes.out = (out.len() - before) as u64;
+        lane.task = Task::Asking(operation);
+        lane.operation_bytes.out = (out.len() - before) as u64;
         line.asking.push_back(index);
         self.mark_sent(index, now);
-        self.timeouts.start(self.id(Who::Slot(index)), now);
+        self.timeouts.start(self.id(Who::Lane(index)), now);
     }
 
     /// The transaction's first byte is handed to the system, or its connection begun.
     pub(super) fn mark_sent(&mut self, index: u32, now: Instant) {
-        let slot = &mut self.slots[index as usize];
-        if slot.sent.is_none() {
-            slot.sent = Some(now);
+        let lane = &mut self.lanes[index as usize];
+        if lane.sent.is_none() {
+            lane.sent = Some(now);
             self.recorder.in_flight(now, 1);
         }
     }
@@ -177,16 +177,16 @@ impl<P: Protocol> Worker<'_, P> {
         while !bytes.is_empty() && self.lines[link as usize].state == State::Up {
             let line = &mut self.lines[link as usize];
             let Some(&index) = line.asking.front() else {
-                let operation = self.slots[self.slots_of(link).start as usize].operation;
+                let operation = self.lanes[self.lanes_of(link).start as usize].operation;
                 self.tell(operation, Outcome::Failed, Reason::Surplus);
                 self.hang_up(io, link);
                 return self.down(link, now);
             };
-            let slot = &mut self.slots[index as usize];
+            let lane = &mut self.lanes[index as usize];
             let before = bytes.len();
             let mut received =
-                self.protocol.receive(&mut line.conn, &mut slot.asked_for, &mut bytes);
-            slot.operation_bytes.back += (before - bytes.len()) as u64;
+                self.protocol.receive(&mut line.conn, &mut lane.asked_for, &mut bytes);
+            lane.operation_bytes.back += (before - bytes.len()) as u64;
             match received {
                 Received::More => return,
                 Received::Further if bytes.is_empty() => return self.ask_further(io, link, index),
@@ -206,10 +206,10 @@ impl<P: Protocol> Worker<'_, P> {
     /// Sends what an operation asks beyond its request.
     fn ask_further<I: Io>(&mut self, io: &mut I, link: Link, index: u32) {
         self.cork(io, link);
-        let (slot, line) = (&mut self.slots[index as usize], &mut self.lines[link as usize]);
+        let (lane, line) = (&mut self.lanes[index as usize], &mut self.lines[link as usize]);
         let before = self.out.len();
-        self.protocol.further(&mut line.conn, &mut slot.asked_for, &mut self.out);
-        slot.operation_bytes.out += (self.out.len() - before) as u64;
+        self.protocol.further(&mut line.conn, &mut lane.asked_for, &mut self.out);
+        lane.operation_bytes.out += (self.out.len() - before) as u64;
     }
 
     /// An answer, or what came instead.
@@ -226,7 +226,7 @@ impl<P: Protocol> Worker<'_, P> {
             Received::Reply { verdict: Err(reason), keep } => (Outcome::Failed, Some(reason), keep),
             Received::Broken(reason) => (Outcome::Failed, Some(reason), false),
         };
-        self.timeouts.stop(self.id(Who::Slot(index)));
+        self.timeouts.stop(self.id(Who::Lane(index)));
         self.end_operation(index, outcome, reason, now);
         let link = self.link(index);
         let closes = !keep && self.lines[link as usize].state == State::Up;
@@ -246,7 +246,7 @@ impl<P: Protocol> Worker<'_, P> {
         }
     }
 
-    /// Counts the slot's operation.
+    /// Counts the lane's operation.
     pub(super) fn end_operation(
         &mut self,
         index: u32,
@@ -254,12 +254,12 @@ impl<P: Protocol> Worker<'_, P> {
         reason: Option<Reason>,
         now: Instant,
     ) {
-        let slot = &mut self.slots[index as usize];
-        let Bytes { out, back } = slot.operation_bytes;
-        slot.bytes.out += out;
-        slot.bytes.back += back;
-        let operation = slot.operation;
-        self.recorder.ended(operation, &slot.operation_times(now), outcome);
+        let lane = &mut self.lanes[index as usize];
+        let Bytes { out, back } = lane.operation_bytes;
+        lane.bytes.out += out;
+        lane.bytes.back += back;
+        let operation = lane.operation;
+        self.recorder.ended(operation, &lane.operation_times(now), outcome);
         self.recorder.moved(operation, now, out, back);
         if let Some(reason) = reason {
             self.tell(operation, outcome, reason);
@@ -274,18 +274,18 @@ impl<P: Protocol> Worker<'_, P> {
         self.recorder.error(operation, outcome, line.text());
     }
 
-    /// Counts the slot's transaction, and lets it go on to the next.
+    /// Counts the lane's transaction, and lets it go on to the next.
     pub(super) fn finish<I: Io>(&mut self, io: &mut I, index: u32, outcome: Outcome, now: Instant) {
         let link = self.link(index);
-        let slot = &mut self.slots[index as usize];
-        slot.task = Task::Free;
+        let lane = &mut self.lanes[index as usize];
+        lane.task = Task::Free;
         self.under_way -= 1;
-        self.recorder.ended(slot.series, &slot.times(now), outcome);
-        self.recorder.moved(slot.series, now, slot.bytes.out, slot.bytes.back);
-        if slot.intended >= Instant(0) {
+        self.recorder.ended(lane.series, &lane.times(now), outcome);
+        self.recorder.moved(lane.series, now, lane.bytes.out, lane.bytes.back);
+        if lane.intended >= Instant(0) {
             self.last_done = self.last_done.max(Some(now));
         }
-        let was_sent = slot.sent.is_some();
+        let was_sent = lane.sent.is_some();
         if was_sent {
             self.recorder.in_flight(now, -1);
         }
@@ -301,20 +301,20 @@ impl<P: Protocol> Worker<'_, P> {
         self.next(io, index, was_sent, now);
     }
 
-    /// What the slot does after a transaction.
+    /// What the lane does after a transaction.
     fn next<I: Io>(&mut self, io: &mut I, index: u32, was_sent: bool, now: Instant) {
         let link = self.link(index);
-        let slot = &mut self.slots[index as usize];
+        let lane = &mut self.lanes[index as usize];
         let Pace::Closed { think, .. } = &self.pace else {
-            // Where nothing was sent, whoever gave the slot its transaction goes on giving.
+            // Where nothing was sent, whoever gave the lane its transaction goes on giving.
             self.offer(index, now);
             if was_sent {
                 self.assign(io);
             }
             return;
         };
-        let pause = think.sample(slot.client.number(), slot.client.n());
-        if was_sent && pause == Nanos(0) && slot.quota.allows(slot.started, now) {
+        let pause = think.sample(lane.client.number(), lane.client.n());
+        if was_sent && pause == Nanos(0) && lane.quota.allows(lane.started, now) {
             return self.begin(io, index, now, now);
         }
         let mut due = now + pause;
@@ -330,7 +330,7 @@ impl<P: Protocol> Worker<'_, P> {
     /// Something that was to be done at a time.
     pub(super) fn woken<I: Io>(&mut self, io: &mut I, id: u32, now: Instant) {
         match self.who(id) {
-            Who::Slot(index) => match self.slots[index as usize].task {
+            Who::Lane(index) => match self.lanes[index as usize].task {
                 Task::Resting { until } if until <= now => self.begin(io, index, until, now),
                 Task::Pausing { until } if until <= now => self.step(io, index, None, now),
                 _ => {}
@@ -341,18 +341,18 @@ impl<P: Protocol> Worker<'_, P> {
 
     /// A connection that was lost or not made is tried again, if anybody wants it.
     fn retry<I: Io>(&mut self, io: &mut I, link: Link, now: Instant) {
-        let wants = |slot: u32| match self.slots[slot as usize].task {
+        let wants = |lane: u32| match self.lanes[lane as usize].task {
             Task::Waiting(_) => true,
             Task::Finished => false,
             _ => !self.fresh,
         };
         match self.lines[link as usize].state {
-            State::Down { retry } if retry <= now && self.slots_of(link).any(wants) => {
+            State::Down { retry } if retry <= now && self.lanes_of(link).any(wants) => {
                 self.connect(io, link, now);
             }
             _ => {
-                for slot in self.slots_of(link) {
-                    self.offer(slot, now);
+                for lane in self.lanes_of(link) {
+                    self.offer(lane, now);
                 }
                 self.assign(io);
             }

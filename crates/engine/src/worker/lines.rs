@@ -3,7 +3,7 @@
 use base::{Instant, Nanos};
 use tally::{Outcome, Times};
 
-use super::slot::{Stage, State, Task};
+use super::lane::{Stage, State, Task};
 use super::{Pace, Who, Worker};
 use crate::drivers::{Opening, Protocol, Reason, Received, Told};
 use crate::net::{Fault, Io, Link};
@@ -15,22 +15,22 @@ impl<P: Protocol> Worker<'_, P> {
         let line = &mut self.lines[link as usize];
         line.tls = None;
         line.state = State::Connecting { since: now, stage: Stage::Reaching };
-        line.connect_for = waiting.map_or(now, |slot| self.slots[slot as usize].intended);
+        line.connect_for = waiting.map_or(now, |lane| self.lanes[lane as usize].intended);
         let target = line.target;
         self.recorder.due(self.connect, line.connect_for);
         if self.fresh
-            && let Some(slot) = waiting
+            && let Some(lane) = waiting
         {
-            self.mark_sent(slot, now);
+            self.mark_sent(lane, now);
         }
         self.timeouts.start(self.id(Who::Line(link)), now);
         io.connect(link, target);
     }
 
-    /// The first of the connection's slots that waits for it.
+    /// The first of the connection's lanes that waits for it.
     fn waiting(&self, link: Link) -> Option<u32> {
-        let waits = |&slot: &u32| matches!(self.slots[slot as usize].task, Task::Waiting(_));
-        self.slots_of(link).find(waits)
+        let waits = |&lane: &u32| matches!(self.lanes[lane as usize].task, Task::Waiting(_));
+        self.lanes_of(link).find(waits)
     }
 
     /// A connection is there, as far as the network is concerned.
@@ -158,11 +158,11 @@ impl<P: Protocol> Worker<'_, P> {
         self.lines[link as usize].state = State::Up;
         self.timeouts.stop(self.id(Who::Line(link)));
         self.end_connect(link, since, Outcome::Ok, None, now);
-        for slot in self.slots_of(link) {
-            if let Task::Waiting(operation) = self.slots[slot as usize].task {
-                self.ask(io, slot, operation, now);
+        for lane in self.lanes_of(link) {
+            if let Task::Waiting(operation) = self.lanes[lane as usize].task {
+                self.ask(io, lane, operation, now);
             } else {
-                self.offer(slot, now);
+                self.offer(lane, now);
             }
         }
         self.assign(io);
@@ -193,15 +193,15 @@ impl<P: Protocol> Worker<'_, P> {
                 self.not_connected(io, link, since, Outcome::Failed, reason, now);
             }
             State::Up => {
-                let Some(&slot) = line.asking.front() else { return self.down(link, now) };
-                let asked = &mut self.slots[slot as usize].asked_for;
+                let Some(&lane) = line.asking.front() else { return self.down(link, now) };
+                let asked = &mut self.lanes[lane as usize].asked_for;
                 let ended = self.protocol.ended(&mut line.conn, asked);
                 self.down(link, now);
                 let mut why = reason;
                 match (fault, ended) {
                     (Fault::Closed, reply @ Received::Reply { .. }) => {
                         self.lines[link as usize].asking.pop_front();
-                        self.take_in(io, slot, reply, now);
+                        self.take_in(io, lane, reply, now);
                     }
                     (Fault::Closed, Received::Broken(reason)) => why = reason,
                     _ => {}
@@ -215,10 +215,10 @@ impl<P: Protocol> Worker<'_, P> {
     /// Gives up what was asked on a connection that is no more: whether the system did it is not
     /// known.
     pub(super) fn abandon<I: Io>(&mut self, io: &mut I, link: Link, reason: Reason, now: Instant) {
-        while let Some(slot) = self.lines[link as usize].asking.pop_front() {
-            self.timeouts.stop(self.id(Who::Slot(slot)));
-            self.end_operation(slot, Outcome::Unknown, Some(reason), now);
-            self.finish(io, slot, Outcome::Unknown, now);
+        while let Some(lane) = self.lines[link as usize].asking.pop_front() {
+            self.timeouts.stop(self.id(Who::Lane(lane)));
+            self.end_operation(lane, Outcome::Unknown, Some(reason), now);
+            self.finish(io, lane, Outcome::Unknown, now);
         }
     }
 
@@ -233,13 +233,13 @@ impl<P: Protocol> Worker<'_, P> {
                     self.not_connected(io, link, since, outcome, Reason::TimedOut, now);
                 }
             }
-            Who::Slot(slot) => {
-                let link = self.link(slot);
+            Who::Lane(lane) => {
+                let link = self.link(lane);
                 self.hang_up(io, link);
                 self.down(link, now);
-                self.lines[link as usize].asking.retain(|&other| other != slot);
-                self.end_operation(slot, Outcome::TimedOut, Some(Reason::TimedOut), now);
-                self.finish(io, slot, Outcome::TimedOut, now);
+                self.lines[link as usize].asking.retain(|&other| other != lane);
+                self.end_operation(lane, Outcome::TimedOut, Some(Reason::TimedOut), now);
+                self.finish(io, lane, Outcome::TimedOut, now);
                 self.abandon(io, link, Reason::Behind, now);
             }
         }
@@ -259,23 +259,23 @@ impl<P: Protocol> Worker<'_, P> {
         self.end_connect(link, since, outcome, Some(reason), now);
         self.down(link, now);
         if self.waiting(link).is_some() {
-            for slot in self.slots_of(link) {
-                if matches!(self.slots[slot as usize].task, Task::Waiting(_)) {
-                    self.finish(io, slot, outcome, now);
+            for lane in self.lanes_of(link) {
+                if matches!(self.lanes[lane as usize].task, Task::Waiting(_)) {
+                    self.finish(io, lane, outcome, now);
                 }
             }
             return;
         }
         // In an open schedule the connection was made for whoever waits longest.
-        let free = |&slot: &u32| self.slots[slot as usize].task == Task::Free;
-        let Some(slot) = self.slots_of(link).find(free) else { return };
+        let free = |&lane: &u32| self.lanes[lane as usize].task == Task::Free;
+        let Some(lane) = self.lanes_of(link).find(free) else { return };
         if let Pace::Open { arrivals, .. } = &mut self.pace
             && let Some(due) = arrivals.take()
         {
-            self.slots[slot as usize].n = due.n;
-            self.take_up(io, slot, due.intended, due.ready, now);
-            if matches!(self.slots[slot as usize].task, Task::Waiting(_)) {
-                self.finish(io, slot, outcome, now);
+            self.lanes[lane as usize].n = due.n;
+            self.take_up(io, lane, due.intended, due.ready, now);
+            if matches!(self.lanes[lane as usize].task, Task::Waiting(_)) {
+                self.finish(io, lane, outcome, now);
             }
         }
     }

@@ -1,15 +1,15 @@
 //! One thread's share of a trial: a loop over time, network and the clients it serves.
 //!
 //! Schedule, program, driver and network are passed in; time comes from the network, so that the
-//! same loop runs in the simulator. A *line* is a connection; a *slot* is one transaction at a time
+//! same loop runs in the simulator. A *line* is a connection; a *lane* is one transaction at a time
 //! on a line: in a closed schedule a client's, in an open one whoever's turn it is. A line has as
-//! many slots as the Plan's `pipeline` says, and their answers come in the order of asking.
+//! many lanes as the Plan's `pipeline` says, and their answers come in the order of asking.
 //! Absent from it: threads and files.
 
 mod arrivals;
+mod lane;
 mod lifecycle;
 mod lines;
-mod slot;
 mod timers;
 
 use std::io;
@@ -26,7 +26,7 @@ use crate::tls;
 use crate::workload::Program;
 
 use arrivals::Arrivals;
-use slot::{Line, Slot, Task};
+use lane::{Lane, Line, Task};
 use timers::{Timeouts, Wakes};
 
 /// How often a worker looks up from its work at the least, to see whether it is to stop.
@@ -89,8 +89,8 @@ pub struct Worker<'a, P: Protocol> {
     connect: Series,
     stop: Stop<'a>,
     lines: Vec<Line<P::Conn>>,
-    slots: Vec<Slot<P::Asked>>,
-    /// How many slots a line has.
+    lanes: Vec<Lane<P::Asked>>,
+    /// How many lanes a line has.
     depth: u32,
     pace: Pace,
     timeouts: Timeouts,
@@ -118,7 +118,7 @@ pub struct Worker<'a, P: Protocol> {
 /// Whom a time-out or a wake-up is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Who {
-    Slot(u32),
+    Lane(u32),
     Line(Link),
 }
 
@@ -156,25 +156,25 @@ impl<'a, P: Protocol> Worker<'a, P> {
         let open = OpenSchedule::new(plan, worker, plan.workers);
         let is_open = matches!(plan.schedule, plan::Schedule::Open { .. });
         let depth = plan.pipeline;
-        let slot = |line: u32, lane: u32| {
-            let (number, total) = (line * depth + lane, share.total() * depth);
+        let lane = |line: u32, place: u32| {
+            let (number, total) = (line * depth + place, share.total() * depth);
             let client = if is_open {
                 program.client(stream, streams)
             } else {
                 program.client(number, total)
             };
-            Slot::new(protocol.asked(), client, Quota::new(plan.stop, number, total))
+            Lane::new(protocol.asked(), client, Quota::new(plan.stop, number, total))
         };
-        let lanes = |line: u32| (0..depth).map(move |lane| (line, lane));
-        let slots: Vec<_> =
-            share.clients().flat_map(lanes).map(|(line, lane)| slot(line, lane)).collect();
+        let numbers = |line: u32| (0..depth).map(move |place| (line, place));
+        let lanes: Vec<_> =
+            share.clients().flat_map(numbers).map(|(line, place)| lane(line, place)).collect();
         let line = |number: u32| {
             let target = number as usize % protocol.targets().len();
             Line::new(protocol.conn(target), target, depth as usize)
         };
         let lines: Vec<_> = share.clients().map(line).collect();
         let start = Instant(-(plan.warmup_ns as i64));
-        let count = slots.len();
+        let count = lanes.len();
         let timed = count + lines.len();
         let pace = match open {
             Some(schedule) => Pace::Open {
@@ -191,7 +191,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             connect,
             stop,
             lines,
-            slots,
+            lanes,
             depth,
             pace,
             timeouts: Timeouts::new(timed),
@@ -241,11 +241,11 @@ impl<'a, P: Protocol> Worker<'a, P> {
                 self.connect(io, link, now);
             }
         }
-        for slot in 0..self.slots.len() as u32 {
+        for lane in 0..self.lanes.len() as u32 {
             if let Pace::Closed { .. } = self.pace {
-                self.rest(slot, self.start);
+                self.rest(lane, self.start);
             } else {
-                self.offer(slot, now);
+                self.offer(lane, now);
             }
         }
     }
@@ -348,28 +348,28 @@ impl<I: Io, P: Protocol> Handler<I> for Worker<'_, P> {
 }
 
 impl<P: Protocol> Worker<'_, P> {
-    /// The line of a slot.
-    fn link(&self, slot: u32) -> Link {
-        // Nearly always a line has one slot, and a division costs more than this question.
-        if self.depth == 1 { slot } else { slot / self.depth }
+    /// The line of a lane.
+    fn link(&self, lane: u32) -> Link {
+        // Nearly always a line has one lane, and a division costs more than this question.
+        if self.depth == 1 { lane } else { lane / self.depth }
     }
 
-    /// The slots of a line.
-    fn slots_of(&self, link: Link) -> std::ops::Range<u32> {
+    /// The lanes of a line.
+    fn lanes_of(&self, link: Link) -> std::ops::Range<u32> {
         link * self.depth..(link + 1) * self.depth
     }
 
     /// Whoever it is, as a number among the time-outs and wake-ups.
     fn id(&self, who: Who) -> u32 {
         match who {
-            Who::Slot(slot) => slot,
-            Who::Line(link) => self.slots.len() as u32 + link,
+            Who::Lane(lane) => lane,
+            Who::Line(link) => self.lanes.len() as u32 + link,
         }
     }
 
     fn who(&self, id: u32) -> Who {
-        match id.checked_sub(self.slots.len() as u32) {
-            None => Who::Slot(id),
+        match id.checked_sub(self.lanes.len() as u32) {
+            None => Who::Lane(id),
             Some(link) => Who::Line(link),
         }
     }
@@ -394,17 +394,17 @@ impl<P: Protocol> Worker<'_, P> {
 
     /// Lets a client's next transaction be due at `at`.
     fn rest(&mut self, index: u32, at: Instant) {
-        let slot = &mut self.slots[index as usize];
-        if slot.quota.allows(slot.started, at) {
-            slot.task = Task::Resting { until: at };
-            self.wakes.add(at, self.id(Who::Slot(index)));
+        let lane = &mut self.lanes[index as usize];
+        if lane.quota.allows(lane.started, at) {
+            lane.task = Task::Resting { until: at };
+            self.wakes.add(at, self.id(Who::Lane(index)));
         } else {
             self.retire(index);
         }
     }
 
     fn retire(&mut self, index: u32) {
-        self.slots[index as usize].task = Task::Finished;
+        self.lanes[index as usize].task = Task::Finished;
         if let Pace::Closed { active, .. } = &mut self.pace {
             *active -= 1;
         }

@@ -10,7 +10,7 @@ const NONE: u32 = u32::MAX;
 /// What runs towards its time-out, the oldest first.
 ///
 /// All time-outs of a trial are of one length, so the order in which they began is the order in
-/// which they end: a list through the slots, without a search and without a heap.
+/// which they end: a list through the lanes, without a search and without a heap.
 pub(super) struct Timeouts {
     entries: Vec<Entry>,
     oldest: u32,
@@ -25,25 +25,25 @@ struct Entry {
 }
 
 impl Timeouts {
-    pub(super) fn new(slots: usize) -> Timeouts {
+    pub(super) fn new(lanes: usize) -> Timeouts {
         let entry = Entry { older: NONE, newer: NONE, since: None };
-        Timeouts { entries: vec![entry; slots], oldest: NONE, newest: NONE }
+        Timeouts { entries: vec![entry; lanes], oldest: NONE, newest: NONE }
     }
 
-    /// Starts a slot's time-out; `since` is not before that of any other.
-    pub(super) fn start(&mut self, slot: u32, since: Instant) {
-        self.stop(slot);
-        self.entries[slot as usize] = Entry { older: self.newest, newer: NONE, since: Some(since) };
+    /// Starts a lane's time-out; `since` is not before that of any other.
+    pub(super) fn start(&mut self, lane: u32, since: Instant) {
+        self.stop(lane);
+        self.entries[lane as usize] = Entry { older: self.newest, newer: NONE, since: Some(since) };
         match self.newest {
-            NONE => self.oldest = slot,
-            newest => self.entries[newest as usize].newer = slot,
+            NONE => self.oldest = lane,
+            newest => self.entries[newest as usize].newer = lane,
         }
-        self.newest = slot;
+        self.newest = lane;
     }
 
-    /// Stops a slot's time-out, if it runs.
-    pub(super) fn stop(&mut self, slot: u32) {
-        let entry = &mut self.entries[slot as usize];
+    /// Stops a lane's time-out, if it runs.
+    pub(super) fn stop(&mut self, lane: u32) {
+        let entry = &mut self.entries[lane as usize];
         if entry.since.take().is_none() {
             return;
         }
@@ -58,37 +58,37 @@ impl Timeouts {
         }
     }
 
-    /// The slot whose time-out began first, and when.
+    /// The lane whose time-out began first, and when.
     pub(super) fn oldest(&self) -> Option<(u32, Instant)> {
         let entry = self.entries.get(self.oldest as usize)?;
         Some((self.oldest, entry.since?))
     }
 }
 
-/// When to look at which slot again; a slot that has nothing to do by then is looked at in vain.
+/// When to look at which lane again; a lane that has nothing to do by then is looked at in vain.
 pub(super) struct Wakes {
     heap: BinaryHeap<Reverse<(Instant, u32)>>,
 }
 
 impl Wakes {
-    pub(super) fn new(slots: usize) -> Wakes {
-        Wakes { heap: BinaryHeap::with_capacity(4 * slots) }
+    pub(super) fn new(lanes: usize) -> Wakes {
+        Wakes { heap: BinaryHeap::with_capacity(4 * lanes) }
     }
 
-    pub(super) fn add(&mut self, at: Instant, slot: u32) {
-        self.heap.push(Reverse((at, slot)));
+    pub(super) fn add(&mut self, at: Instant, lane: u32) {
+        self.heap.push(Reverse((at, lane)));
     }
 
     pub(super) fn next(&self) -> Option<Instant> {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// A slot whose time has come.
+    /// A lane whose time has come.
     pub(super) fn pop(&mut self, now: Instant) -> Option<u32> {
         if self.next()? > now {
             return None;
         }
-        self.heap.pop().map(|Reverse((_, slot))| slot)
+        self.heap.pop().map(|Reverse((_, lane))| lane)
     }
 }
 
@@ -99,16 +99,16 @@ mod tests {
     #[test]
     fn time_outs_come_in_the_order_of_their_beginning() {
         let mut timeouts = Timeouts::new(4);
-        for (slot, since) in [(2, 10), (0, 20), (3, 30), (1, 40)] {
-            timeouts.start(slot, Instant(since));
+        for (lane, since) in [(2, 10), (0, 20), (3, 30), (1, 40)] {
+            timeouts.start(lane, Instant(since));
         }
         timeouts.stop(0);
         timeouts.stop(0);
         timeouts.start(2, Instant(50));
         let mut order = Vec::new();
-        while let Some((slot, since)) = timeouts.oldest() {
-            order.push((slot, since.0));
-            timeouts.stop(slot);
+        while let Some((lane, since)) = timeouts.oldest() {
+            order.push((lane, since.0));
+            timeouts.stop(lane);
         }
         assert_eq!(order, [(3, 30), (1, 40), (2, 50)]);
     }

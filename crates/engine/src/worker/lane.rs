@@ -38,7 +38,7 @@ pub(super) struct Line<C> {
     pub state: State,
     /// What encrypts it.
     pub tls: Option<Box<tls::Session>>,
-    /// The slots whose answers are still to come, in the order of asking.
+    /// The lanes whose answers are still to come, in the order of asking.
     pub asking: VecDeque<u32>,
     /// The intended time that the present attempt to connect is counted under.
     pub connect_for: Instant,
@@ -89,7 +89,7 @@ pub(super) enum Task {
 }
 
 /// One transaction at a time, on one connection.
-pub(super) struct Slot<A> {
+pub(super) struct Lane<A> {
     pub asked_for: A,
     pub client: Client,
     pub quota: Quota,
@@ -119,9 +119,9 @@ pub(super) struct Bytes {
     pub back: u64,
 }
 
-impl<A> Slot<A> {
-    pub fn new(asked_for: A, client: Client, quota: Quota) -> Slot<A> {
-        Slot {
+impl<A> Lane<A> {
+    pub fn new(asked_for: A, client: Client, quota: Quota) -> Lane<A> {
+        Lane {
             asked_for,
             client,
             quota,
