@@ -130,6 +130,23 @@ pub enum Driver {
         /// Where to connect: `http://host:port`. Connections are spread over them in turn.
         targets: Vec<String>,
     },
+    /// `PostgreSQL`, or what speaks its protocol.
+    Postgresql {
+        /// Where to connect: `postgresql://host:port`, or `postgresqls://host:port` with TLS.
+        /// Connections are spread over them in turn.
+        targets: Vec<String>,
+        /// Who asks.
+        user: String,
+        /// The password: `${env:NAME}`, read from the agent's environment.
+        #[serde(default)]
+        password: Option<String>,
+        /// The database; the user's name when absent.
+        #[serde(default)]
+        database: Option<String>,
+        /// How statements are sent.
+        #[serde(default)]
+        protocol: SqlProtocol,
+    },
     /// `SQLite`, in the agent's process, a thread a client.
     Sqlite {
         /// The database file; made when absent.
@@ -138,6 +155,17 @@ pub enum Driver {
         #[serde(default)]
         pragmas: BTreeMap<String, String>,
     },
+}
+
+/// How statements are sent to a server.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum SqlProtocol {
+    /// Prepared once a connection, values bound.
+    #[default]
+    Extended,
+    /// As text, values written into it.
+    Simple,
 }
 
 /// What is asked: named values, drawn once a transaction, and a weighted choice of transactions.
@@ -194,6 +222,19 @@ pub enum Request {
     Http(HttpRequest),
     /// A statement; `${name}` becomes a bound parameter, a list value as many as it has elements.
     Sql(String),
+    /// Many rows in one go, one for each element of the operation's `for_each`, whose elements are
+    /// then not asked one by one.
+    Copy(CopyRequest),
+}
+
+/// Rows that go into a table.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct CopyRequest {
+    /// The table and its columns, e.g. `item (id, text)`.
+    pub into: String,
+    /// A template for each column.
+    pub row: Vec<String>,
 }
 
 /// An HTTP request; path, header values and body are templates.
@@ -247,6 +288,11 @@ impl Operation {
         let mut all: Vec<(String, &str)> = Vec::new();
         match &self.request {
             Request::Sql(sql) => all.push(("request.sql".into(), sql)),
+            Request::Copy(copy) => {
+                for (index, column) in copy.row.iter().enumerate() {
+                    all.push((format!("request.copy.row[{index}]"), column));
+                }
+            }
             Request::Http(http) => {
                 all.push(("request.http.path".into(), &http.path));
                 for (index, (_, value)) in http.headers.iter().enumerate() {

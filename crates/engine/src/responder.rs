@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use wire::http::{Invalid, RequestEvent, Requests, encode_response};
+use wire::postgresql::{self, Heard};
 
 /// A protocol's null server, from which every connection has a session of its own.
 pub trait Service: Send {
@@ -95,5 +96,52 @@ impl Session for HttpSession {
 
     fn deny(&mut self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n");
+    }
+}
+
+/// `PostgreSQL`: everyone is let in, and every statement gives the same rows.
+pub struct Postgresql(Arc<postgresql::Answer>);
+
+impl Postgresql {
+    /// A server of this answer.
+    pub fn new(answer: postgresql::Answer) -> Postgresql {
+        Postgresql(Arc::new(answer))
+    }
+}
+
+impl Service for Postgresql {
+    fn session(&self) -> Box<dyn Session> {
+        let (server, said) = (postgresql::Server::default(), Vec::new());
+        Box::new(PostgresqlSession { answer: Arc::clone(&self.0), server, said })
+    }
+}
+
+struct PostgresqlSession {
+    answer: Arc<postgresql::Answer>,
+    server: postgresql::Server,
+    /// What is said to a request that goes on.
+    said: Vec<u8>,
+}
+
+impl Session for PostgresqlSession {
+    fn greet(&mut self, _out: &mut Vec<u8>) {}
+
+    fn answer(&mut self, input: &mut &[u8], out: &mut Vec<u8>) -> Result<Answered, Refused> {
+        loop {
+            let heard = self.server.next(&self.answer, input, &mut self.said);
+            let answered = match heard.map_err(|_| Refused)? {
+                Heard::More => return Ok(Answered::More),
+                Heard::Leave => return Err(Refused),
+                Heard::Request => Answered::Request { keep: true },
+                Heard::Aside => Answered::Aside,
+                Heard::Part => continue,
+            };
+            out.append(&mut self.said);
+            return Ok(answered);
+        }
+    }
+
+    fn deny(&mut self, out: &mut Vec<u8>) {
+        postgresql::Server::refuse("XX000", "a simulated failure", out);
     }
 }

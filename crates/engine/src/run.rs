@@ -15,6 +15,7 @@ use crate::calls::{self, Calls};
 use crate::crew::{self, Crew};
 use crate::drivers::Protocol;
 use crate::drivers::http::Http;
+use crate::drivers::postgresql::Postgresql;
 use crate::drivers::sqlite::Sqlite;
 use crate::drivers::target::Target;
 use crate::error::{EngineError, HostError, PlanError};
@@ -66,7 +67,7 @@ pub fn run(
     let connect = layout.add(Kind::Operation, "connect");
     let workers = match &driver {
         Driver::Sqlite(_) => calls::threads(&plan),
-        Driver::Http(_) => plan.workers,
+        Driver::Http(_) | Driver::Postgresql(_) => plan.workers,
     };
     let options = Options {
         layout,
@@ -80,6 +81,7 @@ pub fn run(
     let trial = Trial { plan: &plan, program: &program, connect, asked: control.stop };
     match driver {
         Driver::Http(http) => trial.network(&http, options, out),
+        Driver::Postgresql(postgresql) => trial.network(&postgresql, options, out),
         Driver::Sqlite(sqlite) => trial.in_process(&sqlite, options, out),
     }
 }
@@ -97,6 +99,7 @@ pub fn check(text: &str) -> Result<(), EngineError> {
 /// A driver, compiled.
 enum Driver {
     Http(Http),
+    Postgresql(Postgresql),
     Sqlite(Sqlite),
 }
 
@@ -105,6 +108,9 @@ impl Driver {
         let fresh = plan.connection == Connection::New;
         Ok(match &plan.driver {
             plan::Driver::Http { targets } => Driver::Http(Http::compile(program, targets, fresh)?),
+            plan::Driver::Postgresql { .. } => {
+                Driver::Postgresql(Postgresql::compile(plan, program)?)
+            }
             plan::Driver::Sqlite { .. } if fresh => {
                 let why = "`sqlite` keeps its connections";
                 let error = PlanError::new("connection", "new", why);

@@ -117,6 +117,14 @@ impl Template {
         })
     }
 
+    /// The value, when it is one and nothing else.
+    pub fn value(&self) -> Option<ValueId> {
+        match self.parts.as_slice() {
+            [Part::ValueId(id)] => Some(*id),
+            _ => None,
+        }
+    }
+
     /// The text, when it mentions no value.
     pub fn constant(&self) -> Option<&[u8]> {
         match self.parts.as_slice() {

@@ -9,7 +9,7 @@ use base::random::{Key, Weights};
 use tally::{Kind, Layout, Outcome, Series};
 
 use crate::error::PlanError;
-use crate::plan::{self, Seeds};
+use crate::plan::{self, Request, Seeds};
 use crate::template::{Piece, Template, Values, pieces, variable};
 use crate::values::{Current, Drawn, Generator, Names, Turn, ValueId};
 
@@ -58,6 +58,13 @@ pub struct OperationInfo {
     pub each: Option<ValueId>,
     /// The values that are drawn anew before it is sent, since they follow the element.
     redraws: Vec<ValueId>,
+}
+
+impl OperationInfo {
+    /// Whether it is asked once for each element of its list, and not once for all of them.
+    pub fn is_stepped(&self) -> bool {
+        self.each.is_some() && !matches!(self.plan.request, Request::Copy(_))
+    }
 }
 
 /// A workload, compiled; immutable and shared by all workers.
@@ -404,7 +411,8 @@ impl Program {
         while operation < end {
             client.operation = operation;
             if !self.is_skipped(client, operation) {
-                let each = self.operations[operation].each.map(|list| (list, 0));
+                let stepped = &self.operations[operation];
+                let each = stepped.each.filter(|_| stepped.is_stepped()).map(|list| (list, 0));
                 return self.send(client, each);
             }
             operation += 1;
@@ -415,8 +423,29 @@ impl Program {
     #[inline]
     fn send(&self, client: &mut Client, each: Option<(ValueId, usize)>) -> Step {
         client.values.each = each;
-        self.draw(client, &self.operations[client.operation].redraws);
+        let operation = &self.operations[client.operation];
+        if each.is_some() || operation.each.is_none() {
+            self.draw(client, &operation.redraws);
+        }
         Step::Send(client.operation)
+    }
+
+    /// Gives the client as it is at each element of the list that an operation asks for as a
+    /// whole.
+    pub fn for_each(
+        &self,
+        client: &Client,
+        operation: OperationIndex,
+        mut give: impl FnMut(&Client),
+    ) {
+        let operation = &self.operations[operation];
+        let Some(list) = operation.each else { return };
+        let mut client = client.clone();
+        for element in 0..client.values.list(list).len() {
+            client.values.each = Some((list, element));
+            self.draw(&mut client, &operation.redraws);
+            give(&client);
+        }
     }
 
     #[inline]

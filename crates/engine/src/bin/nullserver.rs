@@ -25,6 +25,8 @@ struct Command {
 enum Protocol {
     /// HTTP/1.1
     Http(Http),
+    /// `PostgreSQL`: everyone is let in
+    Postgresql(Postgresql),
 }
 
 /// What every protocol has.
@@ -59,6 +61,18 @@ struct Http {
     headers: Vec<(String, String)>,
 }
 
+#[derive(Args)]
+struct Postgresql {
+    #[command(flatten)]
+    place: Place,
+    /// How many rows every statement gives
+    #[arg(long, default_value_t = 1)]
+    rows: u32,
+    /// A column of each row, any number of times; none is `1`
+    #[arg(long = "column")]
+    columns: Vec<String>,
+}
+
 impl Protocol {
     fn service(self) -> Result<(Place, Box<dyn Service>), Box<dyn std::error::Error>> {
         Ok(match self {
@@ -66,6 +80,12 @@ impl Protocol {
                 let filled = || vec![b'x'; body_bytes.unwrap_or(0)];
                 let body = body.map_or_else(filled, String::into_bytes);
                 (place, Box::new(responder::Http::new(status, &headers, &body)?))
+            }
+            Protocol::Postgresql(Postgresql { place, rows, columns }) => {
+                let given: Vec<&[u8]> = columns.iter().map(String::as_bytes).collect();
+                let texts: &[&[u8]] = if given.is_empty() { &[b"1"] } else { &given };
+                let answer = wire::postgresql::Answer::new(rows, texts);
+                (place, Box::new(responder::Postgresql::new(answer)))
             }
         })
     }

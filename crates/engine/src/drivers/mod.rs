@@ -4,6 +4,7 @@
 //! I/O. Absent from it: connections, time, and what is asked when.
 
 pub mod http;
+pub mod postgresql;
 pub mod secret;
 pub mod sql;
 pub mod sqlite;
@@ -31,6 +32,10 @@ pub enum Reason {
     Http(wire::http::Error),
     /// What came is no answer, or none that can be dealt with.
     MySql(wire::mysql::Error),
+    /// What came is no answer, or none that can be dealt with.
+    Postgresql(wire::postgresql::Error),
+    /// The transaction ended and left the server's open.
+    LeftOpen,
     /// The rows are not as expected.
     Rows(sql::Wrong),
     /// The request cannot be written.
@@ -95,6 +100,8 @@ impl fmt::Display for Reason {
             Reason::Surplus => f.write_str("bytes that nobody asked for"),
             Reason::Http(error) => error.fmt(f),
             Reason::MySql(error) => error.fmt(f),
+            Reason::Postgresql(error) => error.fmt(f),
+            Reason::LeftOpen => f.write_str("the transaction was left open: COMMIT is missing"),
             Reason::Rows(wrong) => wrong.fmt(f),
             Reason::Unsendable(invalid) => invalid.fmt(f),
             Reason::Fault(fault) => fault.fmt(f),

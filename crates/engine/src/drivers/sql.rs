@@ -165,7 +165,7 @@ pub fn is_wrapped(
 ) -> bool {
     let operations = || program.transactions()[transaction].operations.clone();
     let several = operations().len() > 1
-        || operations().any(|index| program.operations()[index].each.is_some());
+        || operations().any(|index| program.operations()[index].is_stepped());
     several
         && operations().any(|index| effect(index) == Effect::Writes)
         && operations().all(|index| effect(index) != Effect::Controls)

@@ -165,6 +165,11 @@ const HTTP: Capabilities = Capabilities {
     requests: &["http"],
     checks: &["status", "body", "contains", "headers"],
 };
+const POSTGRESQL: Capabilities = Capabilities {
+    driver: "postgresql",
+    requests: &["sql", "copy"],
+    checks: &["rows", "first", "keyed"],
+};
 const SQLITE: Capabilities =
     Capabilities { driver: "sqlite", requests: &["sql"], checks: &["rows", "first", "keyed"] };
 
@@ -172,6 +177,7 @@ impl Driver {
     fn capabilities(&self) -> &'static Capabilities {
         match self {
             Driver::Http { .. } => &HTTP,
+            Driver::Postgresql { .. } => &POSTGRESQL,
             Driver::Sqlite { .. } => &SQLITE,
         }
     }
@@ -179,7 +185,7 @@ impl Driver {
     /// Where it connects to, if it does.
     pub fn targets(&self) -> Option<&[String]> {
         match self {
-            Driver::Http { targets } => Some(targets),
+            Driver::Http { targets } | Driver::Postgresql { targets, .. } => Some(targets),
             Driver::Sqlite { .. } => None,
         }
     }
@@ -191,6 +197,7 @@ impl Request {
         match self {
             Request::Http(_) => "http",
             Request::Sql(_) => "sql",
+            Request::Copy(_) => "copy",
         }
     }
 }
@@ -213,6 +220,12 @@ impl Operation {
             ("first", first.is_some()),
             ("keyed", keyed.is_some()),
         ];
+        if let Request::Copy(_) = self.request {
+            let why = "the list whose elements make the rows is needed";
+            need(self.for_each.is_some(), "for_each", why)?;
+            let others = first.is_none() && keyed.is_none();
+            need(others, "expect", "of rows that are copied only their number is known")?;
+        }
         for (key, present) in asked {
             let why = format!("the driver `{driver}` cannot check this");
             need(!present || checks.contains(&key), format!("expect.{key}"), why)?;

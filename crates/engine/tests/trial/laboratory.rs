@@ -154,9 +154,14 @@ pub struct NullServer {
 }
 
 impl NullServer {
+    /// One that speaks HTTP.
     pub fn start(arguments: &[&str]) -> NullServer {
+        NullServer::speaking("http", arguments)
+    }
+
+    pub fn speaking(protocol: &str, arguments: &[&str]) -> NullServer {
         let mut child = Command::new(env!("CARGO_BIN_EXE_nullserver"))
-            .arg("http")
+            .arg(protocol)
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -4,6 +4,7 @@ mod agent;
 mod in_process;
 mod laboratory;
 mod misdeeds;
+mod postgresql;
 mod queues;
 mod real;
 mod simulated;

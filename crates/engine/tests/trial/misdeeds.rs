@@ -14,7 +14,7 @@ const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
 /// A server whose connections are each handed to `behave`; its threads end with the test's process
 /// or when the client closes.
-fn server(behave: impl Fn(TcpStream) + Send + Sync + Copy + 'static) -> String {
+pub fn server(behave: impl Fn(TcpStream) + Send + Sync + Copy + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     thread::spawn(move || {
@@ -50,7 +50,7 @@ fn closing(stream: &mut TcpStream, bytes: &[u8]) {
     }
 }
 
-fn reset(stream: &TcpStream) {
+pub fn reset(stream: &TcpStream) {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     // SAFETY: the descriptor is open and `linger` is a valid linger of the size given.
     let status = unsafe {
@@ -65,8 +65,8 @@ fn reset(stream: &TcpStream) {
     assert_eq!(status, 0);
 }
 
-const CLOSED: fn() -> Value = || json!({"closed": {"clients": 2}});
-const OPEN: fn() -> Value = || {
+pub const CLOSED: fn() -> Value = || json!({"closed": {"clients": 2}});
+pub const OPEN: fn() -> Value = || {
     json!({"open": {"connections": 6, "shape": [
         {"from_per_second": 1000, "to_per_second": 1000, "length_ns": SECOND}]}})
 };

@@ -89,18 +89,22 @@ impl<'o> Bind<'o> {
     /// Begins, with the formats of all parameters.
     pub fn new(
         statement: &str,
-        formats: impl ExactSizeIterator<Item = Format>,
+        formats: impl Iterator<Item = Format>,
         out: &'o mut Vec<u8>,
     ) -> Result<Bind<'o>, Error> {
-        let count = u16::try_from(formats.len()).map_err(|_| Error::Parameters)?;
         let start = out.len();
         out.extend_from_slice(&[b'B', 0, 0, 0, 0, 0]);
         text(statement.as_bytes(), out)?;
-        out.extend_from_slice(&count.to_be_bytes());
+        let place = out.len();
+        out.extend_from_slice(&[0, 0]);
+        let mut count = 0usize;
         for format in formats {
             out.extend_from_slice(&format.code());
+            count += 1;
         }
-        out.extend_from_slice(&count.to_be_bytes());
+        let count = u16::try_from(count).map_err(|_| Error::Parameters)?.to_be_bytes();
+        out[place..place + 2].copy_from_slice(&count);
+        out.extend_from_slice(&count);
         Ok(Bind { out, start })
     }
 

@@ -37,8 +37,7 @@ impl Login {
             Message::Authentication(question) => self.answer(*question, user, password, out)?,
             Message::Ready(_) if self.let_in => return Ok(Progress::Ready),
             Message::Aside => {}
-            Message::Error(_) => return Err(Error::Unexpected(b'E')),
-            _ => return Err(Error::Unexpected(b'?')),
+            _ => return Err(Error::OutOfPlace),
         }
         Ok(Progress::More)
     }

@@ -102,7 +102,7 @@ pub struct Types<'a>(&'a [u8]);
 
 impl Types<'_> {
     /// Their identifiers in order.
-    pub fn iter(self) -> impl Iterator<Item = u32> {
+    pub fn iter(self) -> impl Iterator<Item = u32> + Clone {
         self.0.as_chunks().0.iter().map(|bytes| u32::from_be_bytes(*bytes))
     }
 }
@@ -116,7 +116,7 @@ pub struct Columns<'a> {
 
 impl Columns<'_> {
     /// The identifiers of their types in order.
-    pub fn types(self) -> impl Iterator<Item = u32> {
+    pub fn types(self) -> impl Iterator<Item = u32> + Clone {
         let mut inside = Inside { kind: b'T', bytes: self.bytes };
         (0..self.count).map_while(move |_| column(&mut inside).ok())
     }

@@ -69,6 +69,12 @@ pub enum Error {
     Kind(u8),
     /// A message of this kind whose inside is not as it must be.
     Malformed(u8),
+    /// A message that belongs elsewhere.
+    OutOfPlace,
+    /// The connection ended before any byte of the answer.
+    ClosedBefore,
+    /// The connection ended within the answer.
+    ClosedWithin,
     /// A message of this kind where it has no meaning.
     Unexpected(u8),
     /// The server wants a proof of who asks that is not known here; the number is the protocol's.
@@ -92,6 +98,9 @@ impl fmt::Display for Error {
             Error::Kind(kind) => write!(f, "not PostgreSQL: a message `{}`", shown(*kind)),
             Error::Malformed(kind) => write!(f, "a malformed message `{}`", shown(*kind)),
             Error::Unexpected(kind) => write!(f, "a message `{}` out of place", shown(*kind)),
+            Error::OutOfPlace => f.write_str("a message out of place"),
+            Error::ClosedBefore => f.write_str("connection closed before the answer"),
+            Error::ClosedWithin => f.write_str("connection closed within the answer"),
             Error::Authentication(code) => write!(f, "authentication {code} is not supported"),
             Error::NoPassword => f.write_str("the server wants a password"),
             Error::Impostor => f.write_str("the server does not know the password itself"),
@@ -123,6 +132,7 @@ fn length(bytes: &[u8], is_kind: fn(u8) -> bool) -> Result<Length, Error> {
 }
 
 /// Reads a message's inside from the front.
+#[derive(Clone)]
 struct Inside<'a> {
     kind: u8,
     bytes: &'a [u8],

@@ -45,7 +45,9 @@ impl Answer {
 pub enum Heard {
     /// More must arrive.
     More,
-    /// A message that ends no request.
+    /// A message of a request that goes on.
+    Part,
+    /// What is no request, of a log-in or the preparing of a statement, and is now answered.
     Aside,
     /// A request, now answered.
     Request,
@@ -62,12 +64,14 @@ pub struct Server {
     statements: HashMap<Vec<u8>, u16>,
     /// The rows of a COPY so far.
     copying: Option<u64>,
+    /// Whether a statement has run since the last Sync.
+    ran: bool,
 }
 
 impl Default for Server {
     fn default() -> Self {
         let frames = Frames::new(MAX_MESSAGE_BYTES);
-        Server { frames, started: false, statements: HashMap::new(), copying: None }
+        Server { frames, started: false, statements: HashMap::new(), copying: None, ran: false }
     }
 }
 
@@ -119,6 +123,7 @@ impl Server {
             b'B' => say(b'2', out, |_| {}),
             b'C' => say(b'3', out, |_| {}),
             b'E' => {
+                self.ran = true;
                 out.extend_from_slice(&answer.rows);
                 out.extend_from_slice(&answer.complete);
             }
@@ -134,13 +139,14 @@ impl Server {
             }
             b'S' => {
                 ready(out);
-                return Ok(Heard::Request);
+                let ran = std::mem::take(&mut self.ran);
+                return Ok(if ran { Heard::Request } else { Heard::Aside });
             }
             b'X' => return Ok(Heard::Leave),
             b'H' => {}
             other => return Err(Error::Unexpected(other)),
         }
-        Ok(Heard::Aside)
+        Ok(Heard::Part)
     }
 
     /// Appends a refusal of whatever was asked.

@@ -133,7 +133,7 @@ impl Rows {
             return Err(PlanError::new(field, text, why));
         };
         let id = program.id(name, field, text)?;
-        if operation.each == Some(id) {
+        if operation.each == Some(id) && operation.is_stepped() {
             let why = format!("with `for_each: {name}` it stands for one element");
             return Err(PlanError::new(field, text, why));
         }
