@@ -16,6 +16,7 @@ import pytest
 
 from benchlab import store
 from benchlab.cli.main import outcome
+from benchlab.lab.opening import Narrowing, begin, open_experiment
 from benchlab.load import agent
 from benchlab.model.errors import Exit
 
@@ -189,6 +190,22 @@ def test_ctrl_c_keeps_what_was_measured_and_resumes(tmp_path: Path) -> None:
     )
     assert resumed.returncode in (Exit.DONE, Exit.CANNOT_TELL), resumed.stderr
     assert store.find("last").record.state == "complete"
+
+
+def test_verify_says_how_to_come_by_an_answer(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    text = "experiment: lite\nsystems: {sqlite: }\nworkload: {mix: {q: {sql: SELECT 1}}}\n"
+    (tmp_path / "lite.yaml").write_text(text)
+    opened = open_experiment(str(tmp_path / "lite.yaml"), Narrowing({}))
+    begun = begin(opened, ["benchlab"])
+    code, _, err = said(capsys, "verify", "last")
+    assert code == Exit.BAD_INPUT
+    assert f"no session of {begun.path.name} was finished" in err
+    assert err.endswith(f"benchlab run --resume {begun.id}\n")
+    begun.update(begun.record.model_copy(update={"sessions_done": 1}))
+    _, _, err = said(capsys, "verify", begun.id)
+    assert err.endswith(f"has no answer to verify yet; make it: benchlab report {begun.id}\n")
 
 
 def test_doctor_and_lists_speak(capsys: pytest.CaptureFixture[str]) -> None:

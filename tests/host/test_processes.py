@@ -78,7 +78,9 @@ def test_exit_status_and_signal_are_told(leash: Leash) -> None:
     ("argv", "cpus", "word"),
     [
         (["no-such-program-here"], [], "not installed"),
-        (["/etc"], [], "may not be executed"),
+        (["/etc"], [], "is a folder, not a program"),
+        (["/no/such/program"], [], "`/no/such/program` does not exist"),
+        ([__file__], [], "may not be executed: chmod"),
         (["sleep", "1"], [4095], "cannot be pinned to cores 4095"),
     ],
 )
@@ -87,6 +89,20 @@ def test_what_cannot_be_started_says_why(
 ) -> None:
     with pytest.raises(HostError, match=word):
         leash.start(argv, cpus=cpus)
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [("#!/no/such/interpreter\n", "first line `#!` names does not exist"), ("x\n", "begin with")],
+)
+def test_a_script_that_nothing_can_run_says_why(
+    leash: Leash, tmp_path: Path, content: str, word: str
+) -> None:
+    script = tmp_path / "serve"
+    script.write_text(content)
+    script.chmod(0o755)
+    with pytest.raises(HostError, match=word):
+        leash.start([str(script)])
 
 
 def test_stopping_ends_a_daemon_that_left_its_session_and_environment(

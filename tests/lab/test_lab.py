@@ -310,7 +310,7 @@ def test_a_file_the_engine_refuses_is_told_before_anything_starts(tmp_path: Path
         case.model_copy(update={"load": case.load.model_copy(update={"clients": 0})})
         for case in cases(experiment)
     ]
-    with pytest.raises(InputError, match="clients"):
+    with pytest.raises(InputError, match=r"hello.yaml:7: load.clients: .*client is needed"):
         execute(experiment, nobody, run, emit=Seen(), stop=StopToken())
     assert not mark.exists()
     assert run.trials() == ()

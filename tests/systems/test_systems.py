@@ -73,7 +73,7 @@ def test_a_daemon_and_its_workers_are_one_system(place: Place, stop: str | None)
     assert served(instance.urls[0]) == "hello /hello"
     assert isinstance(instance, commands.Started)
     assert instance.process is not None
-    assert instance.process.poll() == 0, "its first process ends as it becomes a daemon"
+    assert instance.process.wait(5) == 0, "its first process ends as it becomes a daemon"
     assert len(instance.process.tree()) == 3
     assert instance.died() is None
     instance.stop(5)
@@ -115,6 +115,23 @@ def test_a_port_that_is_taken_is_named_with_its_holder(place: Place) -> None:
             commands.start("api", system, place)
 
 
+@pytest.mark.parametrize("key", ["url", "ready", "ready.url"])
+def test_whoever_is_there_already_is_not_taken_for_the_system(place: Place, key: str) -> None:
+    """Even where the system itself gets a port that the lab chose."""
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
+        there = f"http://127.0.0.1:{port}/"
+        more = {
+            "url": {"url": there},
+            "ready": {"ready": {"port": port}},
+            "ready.url": {"ready": {"url": there}},
+        }
+        given = python(SLOW).model_dump(exclude_unset=True) | more[key]
+        system = System.model_validate(given)
+        with pytest.raises(HostError, match=rf"port {port} is taken"):
+            commands.start("api", system, place)
+
+
 def test_only_names_of_the_lab_are_filled_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKEN", "s3")
     names = {"port": "1", "dir": "/d"}
@@ -144,6 +161,17 @@ def test_what_is_missing_is_told_with_how_to_get_it() -> None:
     assert (
         commands.missing(alone) == "needs redis-srv-x: install redis-srv-x and put it on the PATH"
     )
+    for start, what in [
+        ("/no/such/server -p 1", "there is no file /no/such/server"),
+        (f"{__file__} x", f"{__file__} may not be executed: chmod +x {__file__}"),
+        ("/etc x", "/etc is a folder, not a program"),
+        (
+            "./serve",
+            "it starts in a folder of its own, so give the whole path, or one from ${here}",
+        ),
+    ]:
+        told = commands.missing(alone.model_copy(update={"start": start}))
+        assert told == f"needs {start.split()[0]}: {what}"
     module = python(SLOW, needs=[f"{sys.executable}:no_such"], install="pip install it")
     assert commands.missing(module) == f"needs {sys.executable}:no_such: pip install it"
     assert commands.missing(python(SLOW, needs=[f"{sys.executable}:pytest"])) is None

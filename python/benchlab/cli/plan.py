@@ -20,14 +20,16 @@ def plan(
     from benchlab.cli.running import check
     from benchlab.judge.comparisons import counting
     from benchlab.lab.budget import estimate_time
-    from benchlab.lab.fleet import missing
     from benchlab.lab.opening import open_experiment
+    from benchlab.lab.preflight import check as preflight
+    from benchlab.lab.preflight import missing
     from benchlab.model import quantities
     from benchlab.store import root
 
     opened = open_experiment(target, narrowing(assignments, sessions, only, full, budget))
     check(opened)
     experiment = opened.experiment
+    preflight(experiment, opened.cases, opened.folder)
     takes = estimate_time(experiment, opened.cases)
     lacks = missing(opened.cases)
     counts = counting(experiment.compare, opened.cases)

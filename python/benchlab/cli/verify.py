@@ -18,7 +18,12 @@ def verify(run: RunName, as_json: Json = False) -> None:
 
     found = store.find(run)
     if not (found.path / SUMMARY).exists():
-        raise InputError("has no answer yet to verify; make one: benchlab report", key=run)
+        name = found.path.name
+        if found.record.sessions_done == 0:
+            what = f"no session of {name} was finished, so there is nothing to verify yet"
+            raise InputError(f"{what}; go on with it: benchlab run --resume {found.id}")
+        what = f"{name} has no answer to verify yet"
+        raise InputError(f"{what}; make it: benchlab report {found.id}")
     opened = reopen(found)
     material = gather(judge_run(opened.experiment, opened.cases, found))
     result = verification.verify(found.path / SUMMARY, found.path / PAGE, material)

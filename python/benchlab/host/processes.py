@@ -300,10 +300,18 @@ def _last_bytes(path: Path) -> bytes:
 def _why_not_started(argv: Sequence[str], number: int, error: str, cpus: Sequence[int]) -> str:
     name = argv[0]
     match number:
+        case 2 if "/" in name and not Path(name).exists():
+            return f"`{name}` does not exist"
+        case 2 if "/" in name:
+            return f"`{name}` cannot be started: what its first line `#!` names does not exist"
+        case 8:
+            return f"`{name}` is not a program: let it begin with `#!` and what is to run it"
+        case 13 if Path(name).is_dir():
+            return f"`{name}` is a folder, not a program"
         case 2 if shutil.which(name) is None:
             return f"`{name}` is not installed, or not on the PATH"
         case 13:
-            return f"`{name}` may not be executed: {error}"
+            return f"`{name}` may not be executed: chmod +x {name}"
         case 22 if cpus:
             return f"`{name}` cannot be pinned to cores {', '.join(map(str, cpus))}: {error}"
     return f"`{name}` cannot be started: {error}"

@@ -3,6 +3,7 @@
 Absent: starting them.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -78,6 +79,13 @@ def version(path: str) -> str | None:
 
 def how_to_get(program: Program, install: str | None = None) -> str:
     """What to type to have it; `install` is what the experiment file says."""
+    path = Path(program.name.partition(":")[0])
+    if path.is_absolute() and not path.exists():
+        return install or f"there is no file {path}"
+    if path.is_absolute() and path.is_dir():
+        return f"{path} is a folder, not a program"
+    if path.is_absolute() and not os.access(path, os.X_OK):
+        return f"{path} may not be executed: chmod +x {path}"
     if install:
         return install
     if program.package:

@@ -6,7 +6,7 @@ the session ends, where memory allows; otherwise one is up at a time. Absent: th
 
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +18,11 @@ from benchlab.lab import events
 from benchlab.lab.stopping import StopToken
 from benchlab.load import agent
 from benchlab.load.plan import loading_plan
-from benchlab.model.errors import BenchlabError, HostError
+from benchlab.model.cases import placing
+from benchlab.model.errors import BenchlabError, HostError, InputError
 from benchlab.model.experiment import Case
 from benchlab.model.records import CpuSets
+from benchlab.model.tree import join
 from benchlab.store.measurement import Measurement
 from benchlab.systems import Instance, Place, StoppedError, instance_key, kind_of
 
@@ -129,12 +131,16 @@ class Fleet:
             pause=setting.stop.pause,
         )
         kind = kind_of(case.system_name, case.system)
-        instance = kind.start(case.system_name, case.system, place)
+        with placing(case):
+            instance = kind.start(case.system_name, case.system, place)
         self._up[key] = instance
         try:
             self._load(key, case, instance)
             for command in case.system.before_session:
-                instance.run(command)
+                try:
+                    instance.run(command)
+                except HostError as error:
+                    raise HostError(f"{case.system_name}: before_session: {error}") from error
         except (BenchlabError, StoppedError):
             self._stop(key)
             raise
@@ -183,16 +189,10 @@ def placed(case: Case) -> CpuSets:
     """
     if case.system.kind == "sqlite" and not case.system.at:
         return CpuSets()
-    sets = cores.divide(case.system.placement)
+    try:
+        sets = cores.divide(case.system.placement)
+    except InputError as error:
+        raise error.at(None, None, join("systems", case.system_name) + ".placement") from None
     if case.system.at:
         return CpuSets(agent=sets.agent, shared=True)
     return sets
-
-
-def missing(cases: Iterable[Case]) -> dict[str, str]:
-    """What this machine lacks, by case name; each says how to get it."""
-    found: dict[str, str] = {}
-    for case in cases:
-        if why := kind_of(case.system_name, case.system).missing(case.system):
-            found[case.name] = why
-    return found

@@ -16,13 +16,12 @@ from typing import Any
 import benchlab
 from benchlab.host import fingerprint
 from benchlab.host.processes import Leash
-from benchlab.lab import budget, events, watch
-from benchlab.lab.fleet import Fleet, Setting, missing, placed
+from benchlab.lab import budget, events, preflight
+from benchlab.lab.fleet import Fleet, Setting
 from benchlab.lab.neighbours import Presence
 from benchlab.lab.stopping import StopToken
 from benchlab.lab.trial import Trials, Turn
 from benchlab.load import agent
-from benchlab.load.plan import loading_plan, make_plan
 from benchlab.model.errors import BenchlabError, HostError, InputError
 from benchlab.model.experiment import Case, Experiment
 from benchlab.model.records import RunRecord, SkippedCase
@@ -60,8 +59,7 @@ def execute(
         InputError: before anything is started, where the experiment cannot be run as it is written.
         HostError: where nothing could be measured, or the disk is full.
     """
-    watch.check(experiment.abort_when)
-    _check_plans(experiment, cases, here)
+    preflight.check(experiment, cases, here)
     with (
         run.acquire(),
         Leash() as leash,
@@ -72,20 +70,6 @@ def execute(
         folder = leash.folder()
         setting = Setting(leash, folder, here, experiment.seed, stop, emit)
         return _Lab(setting, experiment, cases, run, presence).work()
-
-
-def _check_plans(experiment: Experiment, cases: Sequence[Case], here: Path) -> None:
-    """Has the engine look at every case's Plan before anything is started."""
-    for case in cases:
-        urls = kind_of(case.system_name, case.system).expected_urls(case.system)
-        cpus = placed(case).agent
-        plan = make_plan(
-            case, urls=urls, seed=experiment.seed, session=0, block=0, cpus=cpus, folder=here
-        )
-        agent.check(plan, case.name)
-        loading = loading_plan(case, urls=urls, seed=experiment.seed, cpus=cpus)
-        if loading is not None:
-            agent.check(loading, f"loading for {case.name}")
 
 
 def check_same(run: Run, experiment_text: str) -> None:
@@ -126,7 +110,7 @@ class _Lab:
         self._setting = Setting(
             setting.leash, setting.folder, setting.here, setting.seed, setting.stop, self._emit
         )
-        lacks = missing(cases)
+        lacks = preflight.missing(cases)
         self._all = tuple(cases)
         self._cases = [case for case in cases if case.name not in lacks]
         self._skipped = dict(lacks)

@@ -153,7 +153,8 @@ class Trials:
             except StoppedError:
                 return _Ended("interrupted", "the run was stopped")
             except HostError as error:
-                return _Ended("failed", f"before_trial: {error}", error=error)
+                told = f"{case.system_name}: before_trial: {error}"
+                return _Ended("failed", told, error=HostError(told))
         plan = make_plan(
             case,
             urls=instance.urls,

@@ -114,12 +114,12 @@ def run(
 def check(plan: Mapping[str, Any], name: str) -> None:
     """Has the engine look at a Plan without running it.
 
-    Raises InputError, naming the case and the Plan's field, when it is refused.
+    Raises InputError, naming the Plan and its field, when it is refused.
     """
     try:
         _core.check_plan(json.dumps(plan))
     except _core.PlanError as error:
-        key = f"{name}: {error.field}" if error.field else name
+        key = ": ".join(part for part in (name, error.field) if part)
         raise InputError(error.why, key=key, nearest=error.nearest) from error
 
 

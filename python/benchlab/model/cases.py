@@ -1,10 +1,11 @@
-"""The cases of an experiment, and choosing some of them by name."""
+"""The cases of an experiment, choosing some of them by name, and where a case's keys stand."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 
 from benchlab.model.errors import InputError
 from benchlab.model.experiment import Case, Experiment
-from benchlab.model.tree import nearest
+from benchlab.model.tree import locate, nearest
 
 
 def cases(experiment: Experiment) -> tuple[Case, ...]:
@@ -37,6 +38,18 @@ def select(found: Sequence[Case], only: Sequence[str]) -> tuple[Case, ...]:
             )
         chosen.update(names)
     return tuple(case for case in found if case.name in chosen)
+
+
+@contextlib.contextmanager
+def placing(case: Case) -> Iterator[None]:
+    """Adds file and line to a complaint about a key of a case's file."""
+    try:
+        yield
+    except InputError as error:
+        if error.file is not None or error.key is None:
+            raise
+        place = locate(case.source, error.key)
+        raise error.at(place.file, place.line, error.key) from error
 
 
 def _matches(case: Case, text: str) -> bool:

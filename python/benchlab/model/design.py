@@ -330,6 +330,7 @@ def _case(
         system=read_systems(root, known)[system_name],
         workload=read_workload(root.entries["workload"], known),
         load=read_load(root.entries.get("load", from_plain({}))),
+        source=root,
     )
 
 

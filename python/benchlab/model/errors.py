@@ -49,6 +49,10 @@ class InputError(BenchlabError):
         super().__init__(": ".join(part for part in (place, key, what) if part) + hint)
         self.what, self.file, self.line, self.key, self.nearest = what, file, line, key, nearest
 
+    def at(self, file: str | None, line: int | None, key: str | None) -> "InputError":
+        """The same complaint about this place."""
+        return InputError(self.what, file=file, line=line, key=key, nearest=self.nearest)
+
 
 class HostError(BenchlabError):
     """The world is not as needed; the message says what to do about it."""

@@ -191,3 +191,5 @@ class Case(Frozen):
     system: System
     workload: Workload
     load: Load
+    source: SkipValidation[Node] = Field(default=Node({}), exclude=True, repr=False)
+    """The file's own keys and values with the case's levels applied."""

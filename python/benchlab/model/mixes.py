@@ -20,7 +20,7 @@ from benchlab.model.grammar import (
     Text,
     one_of,
 )
-from benchlab.model.tree import Node, fail, join, nearest
+from benchlab.model.tree import Node, fail, join, nearest, scalars
 
 METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
 _TEMPLATE = re.compile(r"\$\{([^}]*)\}")
@@ -354,7 +354,7 @@ def check_mentions(node: Node, key: str, names: Collection[str]) -> None:
     Raises:
         InputError: with the nearest name.
     """
-    for child, below in _scalars(node, key):
+    for child, below in scalars(node, key):
         if not isinstance(child.value, str):
             continue
         if re.match(r"workload\.values\.[^.]+\.(constant|choice)\b", below):
@@ -380,14 +380,3 @@ def _mentions(node: Node, key: str, text: str) -> Iterator[str]:
         if end < 0:
             fail(node, key, "${ is not closed by }; write $${ for the text ${")
         yield text[match.end() : end]
-
-
-def _scalars(node: Node, key: str) -> Iterator[tuple[Node, str]]:
-    if isinstance(node.value, dict):
-        for name, child in node.value.items():
-            yield from _scalars(child, join(key, name))
-    elif isinstance(node.value, tuple):
-        for index, child in enumerate(node.value):
-            yield from _scalars(child, f"{key}[{index}]")
-    else:
-        yield node, key

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from benchlab.model import expressions, mixes
+from benchlab.model import expressions, mentions, mixes
 from benchlab.model.errors import InputError
 from benchlab.model.experiment import Command, Expression, Load, Ready, Shape, System, Workload
 from benchlab.model.grammar import (
@@ -78,7 +78,9 @@ def _command(node: Node, key: str) -> Command:
 
 
 _COMMAND = Record(
-    {"command": Text(), "timeout": Quantity("s")}, required=("command",), later=("sql",)
+    {"command": mentions.COMMAND_LINE, "timeout": Quantity("s")},
+    required=("command",),
+    later=("sql",),
 )
 _RUN = Reading(_command, _COMMAND.schema())
 
@@ -91,6 +93,9 @@ def _ready(node: Node, key: str) -> Ready:
 
 def _port(node: Node, key: str) -> int | str:
     if isinstance(node.value, str) and "${" in node.value:
+        mentions.check(node, key, node.value, ("port",))
+        if not re.fullmatch(r"\$\{[^}]*\}|\d+", node.value):
+            fail(node, key, f"{node.value!r} is no port: write ${{port}} or a number")
         return node.value
     return Count(high=65535).read(node, key)
 
@@ -104,10 +109,17 @@ def _pattern(node: Node, key: str) -> str:
     return text
 
 
+def _ready_url(node: Node, key: str) -> str:
+    text = Text().read(node, key)
+    mentions.check(node, key, text, ("port",))
+    _check_address(node, key, text, ("http", "https"))
+    return text
+
+
 _READY = Record(
     {
         "port": Reading(_port, {"type": ["integer", "string"]}),
-        "url": Text(),
+        "url": Reading(_ready_url, Text().schema()),
         "log": Reading(_pattern, Text().schema()),
         "timeout": Quantity("s"),
     }
@@ -124,17 +136,17 @@ def _placement(node: Node, key: str) -> str:
 SYSTEM_FORMS: dict[str, Form] = {
     "kind": Text(),
     "settings": MapOf(Text(written=True)),
-    "files": MapOf(Text()),
+    "files": mentions.FILES,
     "environment": MapOf(Text(written=True)),
     "at": ListOf(Text(), single=True, some=True),
     "restart": _RUN,
     "placement": Reading(_placement, {"type": ["string", "integer"]}),
     "before_session": ListOf(_RUN, single=True),
     "before_trial": ListOf(_RUN, single=True),
-    "start": Text(),
+    "start": mentions.COMMAND_LINE,
     "url": Text(),
     "ready": Reading(_ready, {**_READY.schema(), "minProperties": 1}),
-    "stop": Text(),
+    "stop": mentions.COMMAND_LINE,
     "needs": ListOf(Text(), single=True),
     "install": Text(),
 }
@@ -154,7 +166,9 @@ def read_system(node: Node, name: str, key: str, known: Known) -> System:
         node = Node({}, place=node.place)
     fields = SYSTEM.read(node, key)
     for url in fields.get("at", ()):
-        _check_url(node.entries["at"], join(key, "at"), url, known)
+        _check_url(node.entries["at"], join(key, "at"), url, known, ())
+    if len({url.partition(":")[0] for url in fields.get("at", ())}) > 1:
+        fail(node.entries["at"], join(key, "at"), "the URLs of one system differ in their scheme")
     scheme = fields["at"][0].partition(":")[0] if "at" in fields else None
     kind = fields.setdefault("kind", scheme or name)
     if kind not in known.kinds and kind != scheme:
@@ -173,11 +187,11 @@ def read_system(node: Node, name: str, key: str, known: Known) -> System:
         for needed in ("start", "url"):
             if needed not in fields:
                 fail(node, key, f"{needed} is missing")
-        _check_url(node.entries["url"], join(key, "url"), fields["url"], known)
+        _check_url(node.entries["url"], join(key, "url"), fields["url"], known, ("port",))
     return System.model_validate(fields)
 
 
-def _check_url(node: Node, key: str, url: str, known: Known) -> None:
+def _check_url(node: Node, key: str, url: str, known: Known, names: tuple[str, ...]) -> None:
     scheme, colon, rest = url.partition(":")
     if not colon or not rest.strip("/"):
         fail(node, key, f"{url!r} is no URL, such as http://127.0.0.1:8080/")
@@ -185,10 +199,25 @@ def _check_url(node: Node, key: str, url: str, known: Known) -> None:
         listed = ", ".join(f"{name}:" for name in known.schemes)
         what = f"a driver for {scheme}: {LATER}, which speaks {listed}"
         fail(node, key, what, nearest(scheme, known.schemes))
+    mentions.check(node, key, url, names)
+    _check_address(node, key, url, (), needs_host=scheme == "http")
+    if scheme == "http" and "@" in url.partition("://")[2].partition("/")[0]:
+        fail(node, key, "a user in an http: URL is not sent; use a header `Authorization`")
+
+
+def _check_address(
+    node: Node, key: str, url: str, schemes: tuple[str, ...], *, needs_host: bool = True
+) -> None:
+    """Refuse a URL without a host and a port that can be; a scheme of these, where some are given.
+
+    Raises:
+        InputError: with the place of the URL.
+    """
     try:
-        # A port that is chosen when the system starts is any port here.
+        # What is filled in when the system starts is any number here.
         parts = urlsplit(re.sub(r"\$\{[^}]*\}", "1", url))
-        sound = parts.port != 0 and (scheme != "http" or bool(parts.hostname))
+        sound = parts.port != 0 and (not needs_host or bool(parts.hostname))
+        sound = sound and (not schemes or parts.scheme in schemes)
     except ValueError:
         sound = False
     if not sound:

@@ -8,7 +8,7 @@ of which keys there are: `grammar` has that.
 import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
@@ -270,6 +270,30 @@ def get(node: Node, path: Path) -> Node | None:
             return None
         node = child
     return node
+
+
+def locate(root: Node, key: str) -> Place:
+    """Where a written path stands, or as much of it as there is; the file alone for none of it."""
+    try:
+        path = parse_path(re.sub(r"\[(\d+)\]", r".\1", key))
+    except InputError:
+        path = ()
+    for length in range(len(path), 0, -1):
+        if (node := get(root, path[:length])) is not None:
+            return node.place
+    return Place(root.place.file)
+
+
+def scalars(node: Node, key: str) -> Iterator[tuple[Node, str]]:
+    """Every scalar below a node, with its path."""
+    if isinstance(node.value, dict):
+        for name, child in node.value.items():
+            yield from scalars(child, join(key, name))
+    elif isinstance(node.value, tuple):
+        for index, child in enumerate(node.value):
+            yield from scalars(child, f"{key}[{index}]")
+    else:
+        yield node, key
 
 
 def put(node: Node, path: Path, value: Node) -> Node:

@@ -80,7 +80,10 @@ def start(name: str, system: System, place: Place) -> Reached:
     urls = expected_urls(system)
     deadline = time.monotonic()
     if system.restart is not None:
-        Reached(name, (), place).run(system.restart)
+        try:
+            Reached(name, (), place).run(system.restart)
+        except HostError as error:
+            raise HostError(f"{name}: restart: {error}") from error
         deadline += system.ready.timeout if system.ready else READY_S
     else:
         if place.pause(random.Random(place.seed).uniform(*PAUSE_S)):

@@ -8,9 +8,8 @@ says `sh -c`. Absent: what the server speaks, but for seeing that it answers.
 
 import os
 import re
-import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,8 @@ from benchlab.host.probes import Root
 from benchlab.host.processes import Process, tail
 from benchlab.model.errors import HostError, InputError
 from benchlab.model.experiment import Command, System
+from benchlab.model.mentions import split as split_line
+from benchlab.model.tree import join
 from benchlab.systems import reach
 from benchlab.systems.protocol import Place, StoppedError
 
@@ -54,26 +55,54 @@ class Started:
         """Puts port, folder and environment into a text of the experiment file."""
         return fill(text, self._names)
 
+    def addresses(self) -> Iterator[tuple[str, int]]:
+        """Hosts and ports at which it is going to answer, by what the file says."""
+        yield from map(reach.address, self.urls)
+        ready = self._system.ready
+        if ready and ready.url is not None:
+            yield reach.address(self.fill(ready.url))
+        if ready and ready.port is not None:
+            yield "127.0.0.1", self.ready_port(ready.port)
+
+    def ready_port(self, asked: int | str) -> int:
+        """The port of `ready:`. Raises InputError for what is filled in and is none."""
+        text = self.fill(str(asked))
+        if not (text.isdecimal() and 0 < int(text) < 65536):
+            key = join("systems", self.name) + ".ready.port"
+            raise InputError(f"`{asked}` stands for something that is no port", key=key)
+        return int(text)
+
     def launch(self, place: Place) -> None:
         """Writes its files and starts its command."""
         self.folder.mkdir(parents=True)
         for file, content in self._system.files.items():
-            path = (self.folder / self.fill(file)).resolve()
-            if not path.is_relative_to(self.folder.resolve()):
-                raise InputError(
-                    "a file of a system lies in its own folder: give a relative path",
-                    key=f"systems.{self.name}.files.{file}",
-                )
+            self._write(file, content)
+        argv = split(self.fill(self._system.start or ""), join("systems", self.name) + ".start")
+        try:
+            self.process = place.leash.start(
+                argv,
+                log=self.log,
+                cpus=place.cpus,
+                environment={key: self.fill(v) for key, v in self._system.environment.items()},
+                folder=self.folder,
+            )
+        except HostError as error:
+            raise HostError(f"{self.name}: {error}") from error
+        self._names["pid"] = str(self.process.pid)
+
+    def _write(self, file: str, content: str) -> None:
+        path = (self.folder / self.fill(file)).resolve()
+        if not path.is_relative_to(self.folder.resolve()):
+            raise InputError(
+                "a file of a system lies in its own folder: give a relative path",
+                key=join(join("systems", self.name) + ".files", file),
+            )
+        try:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(self.fill(content))
-        self.process = place.leash.start(
-            split(self.fill(self._system.start or ""), f"systems.{self.name}.start"),
-            log=self.log,
-            cpus=place.cpus,
-            environment={key: self.fill(v) for key, v in self._system.environment.items()},
-            folder=self.folder,
-        )
-        self._names["pid"] = str(self.process.pid)
+        except OSError as error:
+            what = f"{self.name}: its file `{file}` cannot be written: {error.strerror}"
+            raise HostError(what) from error
 
     def died(self) -> str | None:
         """How its program ended, once nothing of its tree is left."""
@@ -117,9 +146,13 @@ class Started:
 
 def missing(system: System) -> str | None:
     """The first program it needs that is not here, and how to get it."""
-    argv = split(fill(system.start or "", {}), f"systems.{system.kind}.start")
+    argv = split(fill(system.start or "", {}), "start")
     # A program in the system's own folder comes into being with the system.
     first = [name for name in argv[:1] if "${" not in name]
+    for name in first:
+        if "/" in name and not name.startswith("/"):
+            what = "it starts in a folder of its own, so give the whole path, or one from ${here}"
+            return f"needs {name}: {what}"
     for need in (*system.needs, *first):
         program = programs.look(need)
         if not program.is_there:
@@ -132,12 +165,13 @@ def start(name: str, system: System, place: Place) -> Started:
 
     Raises HostError when its port is taken, or when it ends or does not answer in time.
     """
-    mentions = " ".join((system.start or "", system.url or "", *system.files.values()))
+    texts = (*system.environment.values(), *system.files.values())
+    mentions = " ".join((system.start or "", system.url or "", *texts))
     port = ports.free() if "${port}" in mentions else None
     instance = Started(name, system, place, port)
-    if port is None and instance.urls:
-        host, wanted = reach.address(instance.urls[0])
-        if not ports.is_free(wanted) and ports.accepts(host, wanted):
+    # Whoever is there already would be taken for the system, and be measured in its place.
+    for host, wanted in instance.addresses():
+        if wanted != port and not ports.is_free(wanted) and ports.accepts(host, wanted):
             raise HostError(
                 f"{name}: port {wanted} is taken by {ports.describe_holder(wanted)}: "
                 "end it, or let the lab choose with ${port}"
@@ -191,12 +225,9 @@ def run_command(place: Place, line: str, timeout_s: float, folder: Path) -> None
 def split(line: str, key: str) -> list[str]:
     """Takes a command line apart as a shell would, without being one."""
     try:
-        argv = shlex.split(line)
+        return split_line(line)
     except ValueError as error:
         raise InputError(f"`{line}` is not a command line: {error}", key=key) from error
-    if not argv:
-        raise InputError("an empty command line", key=key)
-    return argv
 
 
 def fill(text: str, names: Mapping[str, str]) -> str:
@@ -228,7 +259,10 @@ def _await_ready(instance: Started, system: System, place: Place) -> None:
         except reach.NotReadyError as error:
             why = str(error)
         if ended := instance.died():
-            raise HostError(_with_log(f"{instance.name} {ended} while starting", instance))
+            ended = f"{instance.name} {ended} while starting"
+            if instance.process is not None and instance.process.poll() == 0:
+                ended += ", and left nothing running"
+            raise HostError(_with_log(ended, instance))
         if not_http >= NOT_HTTP_TRIES:
             raise HostError(_with_log(f"{instance.name} is up, but {why}", instance))
         if time.monotonic() >= deadline:
@@ -248,7 +282,7 @@ def _check(instance: Started, system: System) -> Callable[[], None]:
         wanted = re.compile(ready.log)
         return lambda: _said(instance.log, wanted)
     if ready and ready.port is not None:
-        port = int(instance.fill(str(ready.port)))
+        port = instance.ready_port(ready.port)
         return lambda: reach.accepts("127.0.0.1", port)
     if not instance.urls:
         raise InputError("give the `url` that the driver talks to", key=f"systems.{instance.name}")
