@@ -110,6 +110,7 @@ def test_stopping_ends_a_daemon_that_left_its_session_and_environment(
 ) -> None:
     process = leash.start([sys.executable, "-c", DAEMON, str(tmp_path / "pid")])
     assert process.wait(10) == 0
+    until((tmp_path / "pid").exists)
     daemon = int((tmp_path / "pid").read_text())
     assert process.is_running()
     assert process.tree() == [daemon]
