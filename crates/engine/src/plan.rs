@@ -147,6 +147,24 @@ pub enum Driver {
         #[serde(default)]
         protocol: SqlProtocol,
     },
+    /// Redis, by RESP.
+    Redis {
+        /// Where to connect: `redis://host:port`, `rediss://host:port` (TLS), or
+        /// `redis:///path/of/a/socket`. Connections are spread over them in turn.
+        targets: Vec<String>,
+        /// Whom the password is for, if not the default user.
+        #[serde(default)]
+        user: Option<String>,
+        /// `${env:NAME}`: the agent takes it from its environment.
+        #[serde(default)]
+        password: Option<String>,
+        /// The number of the database.
+        #[serde(default)]
+        database: u32,
+        /// The version of the protocol, 2 or 3.
+        #[serde(default = "Driver::default_resp")]
+        resp: u8,
+    },
     /// `SQLite`, in the agent's process, a thread a client.
     Sqlite {
         /// The database file; made when absent.
@@ -166,6 +184,12 @@ pub enum SqlProtocol {
     Extended,
     /// As text, values written into it.
     Simple,
+}
+
+impl Driver {
+    fn default_resp() -> u8 {
+        2
+    }
 }
 
 /// What is asked: named values, drawn once a transaction, and a weighted choice of transactions.
@@ -222,6 +246,9 @@ pub enum Request {
     Http(HttpRequest),
     /// A statement; `${name}` becomes a bound parameter, a list value as many as it has elements.
     Sql(String),
+    /// A command and its arguments, templates; one that mentions a list value stands for as many
+    /// arguments as the list has elements.
+    Command(Vec<String>),
     /// Many rows in one go, one for each element of the operation's `for_each`, whose elements are
     /// then not asked one by one.
     Copy(CopyRequest),
@@ -264,13 +291,17 @@ pub struct Expect {
     /// HTTP: the body is exactly this template.
     #[serde(default)]
     pub body: Option<String>,
-    /// HTTP: the body contains this template.
+    /// HTTP: the body contains this template. Commands: one of the reply's texts does.
     #[serde(default)]
     pub contains: Option<String>,
     /// HTTP: these headers are there with these values (name in any case, value a template).
     #[serde(default)]
     pub headers: Vec<(String, String)>,
+    /// Commands: the reply, a text or a number, is exactly this template.
+    #[serde(default)]
+    pub reply: Option<String>,
     /// SQL: this many rows come back or are changed: a number, or `${list}` for the list's length.
+    /// Commands: this many elements of the reply are there, where one that is not is null.
     #[serde(default)]
     pub rows: Option<String>,
     /// SQL: the first row's first column is this template.
@@ -293,6 +324,11 @@ impl Operation {
                     all.push((format!("request.copy.row[{index}]"), column));
                 }
             }
+            Request::Command(words) => {
+                for (index, word) in words.iter().enumerate() {
+                    all.push((format!("request.command[{index}]"), word));
+                }
+            }
             Request::Http(http) => {
                 all.push(("request.http.path".into(), &http.path));
                 for (index, (_, value)) in http.headers.iter().enumerate() {
@@ -305,6 +341,7 @@ impl Operation {
         for (key, text) in [
             ("body", &expect.body),
             ("contains", &expect.contains),
+            ("reply", &expect.reply),
             ("rows", &expect.rows),
             ("first", &expect.first),
         ] {

@@ -3,6 +3,8 @@
 //! One state machine a protocol, over `wire`'s server side, so that the ruler and its simulation
 //! speak the same. Absent from it: sockets, time, and what to do wrong.
 
+pub mod redis;
+
 use std::sync::Arc;
 
 use wire::http::{Invalid, RequestEvent, Requests, encode_response};

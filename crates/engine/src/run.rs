@@ -16,6 +16,7 @@ use crate::crew::{self, Crew};
 use crate::drivers::Protocol;
 use crate::drivers::http::Http;
 use crate::drivers::postgresql::Postgresql;
+use crate::drivers::redis::Redis;
 use crate::drivers::sqlite::Sqlite;
 use crate::drivers::target::Target;
 use crate::error::{EngineError, HostError, PlanError};
@@ -67,7 +68,7 @@ pub fn run(
     let connect = layout.add(Kind::Operation, "connect");
     let workers = match &driver {
         Driver::Sqlite(_) => calls::threads(&plan),
-        Driver::Http(_) | Driver::Postgresql(_) => plan.workers,
+        Driver::Http(_) | Driver::Postgresql(_) | Driver::Redis(_) => plan.workers,
     };
     let options = Options {
         layout,
@@ -82,6 +83,7 @@ pub fn run(
     match driver {
         Driver::Http(http) => trial.network(&http, options, out),
         Driver::Postgresql(postgresql) => trial.network(&postgresql, options, out),
+        Driver::Redis(redis) => trial.network(&redis, options, out),
         Driver::Sqlite(sqlite) => trial.in_process(&sqlite, options, out),
     }
 }
@@ -100,6 +102,7 @@ pub fn check(text: &str) -> Result<(), EngineError> {
 enum Driver {
     Http(Http),
     Postgresql(Postgresql),
+    Redis(Redis),
     Sqlite(Sqlite),
 }
 
@@ -111,6 +114,7 @@ impl Driver {
             plan::Driver::Postgresql { .. } => {
                 Driver::Postgresql(Postgresql::compile(plan, program)?)
             }
+            plan::Driver::Redis { .. } => Driver::Redis(Redis::compile(plan, program)?),
             plan::Driver::Sqlite { .. } if fresh => {
                 let why = "`sqlite` keeps its connections";
                 let error = PlanError::new("connection", "new", why);

@@ -61,9 +61,9 @@ fn is_worker() -> bool {
 struct Server(Child, String);
 
 impl Server {
-    fn start(arguments: &[&str]) -> Server {
+    fn start(protocol: &str, arguments: &[&str]) -> Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_nullserver"))
-            .arg("http")
+            .arg(protocol)
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -120,7 +120,7 @@ fn cost(server: &Server, schedule: &Value, stop: &Value) -> (u64, i64) {
 /// One test, since trials beside one another would count each other's memory.
 #[test]
 fn neither_allocations_nor_memory_grow_with_requests() {
-    let server = Server::start(&["--body", "hello"]);
+    let server = Server::start("http", &["--body", "hello"]);
     let closed = json!({"closed": {"clients": 8}});
     let compare = |name: &str, server: &Server, few: [&Value; 2], many: [&Value; 2]| {
         let (few_allocations, few_bytes) = cost(server, few[0], few[1]);
@@ -145,6 +145,6 @@ fn neither_allocations_nor_memory_grow_with_requests() {
     let time = json!({"duration_ns": 2_000_000_000_u64});
     compare("open", &server, [&open(1_000.0), &time], [&open(10_000.0), &time]);
     // Far beyond what the server can do, so that nearly all of it waits.
-    let slow = Server::start(&["--service-ns", "2000000"]);
+    let slow = Server::start("http", &["--service-ns", "2000000"]);
     compare("backlog", &slow, [&open(5_000.0), &time], [&open(300_000.0), &time]);
 }

@@ -27,6 +27,8 @@ enum Protocol {
     Http(Http),
     /// `PostgreSQL`: everyone is let in
     Postgresql(Postgresql),
+    /// Redis, RESP 2 and 3
+    Redis(Redis),
 }
 
 /// What every protocol has.
@@ -73,6 +75,15 @@ struct Postgresql {
     columns: Vec<String>,
 }
 
+#[derive(Args)]
+struct Redis {
+    #[command(flatten)]
+    place: Place,
+    /// The bytes of every value
+    #[arg(long, default_value_t = 0)]
+    value_bytes: usize,
+}
+
 impl Protocol {
     fn service(self) -> Result<(Place, Box<dyn Service>), Box<dyn std::error::Error>> {
         Ok(match self {
@@ -86,6 +97,9 @@ impl Protocol {
                 let texts: &[&[u8]] = if given.is_empty() { &[b"1"] } else { &given };
                 let answer = wire::postgresql::Answer::new(rows, texts);
                 (place, Box::new(responder::Postgresql::new(answer)))
+            }
+            Protocol::Redis(Redis { place, value_bytes }) => {
+                (place, Box::new(responder::redis::Redis::new(value_bytes)))
             }
         })
     }

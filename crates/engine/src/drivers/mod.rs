@@ -3,8 +3,10 @@
 //! A network driver ([`Protocol`]) turns operations into bytes and bytes into verdicts, without
 //! I/O. Absent from it: connections, time, and what is asked when.
 
+pub mod command;
 pub mod http;
 pub mod postgresql;
+pub mod redis;
 pub mod secret;
 pub mod sql;
 pub mod sqlite;
@@ -38,6 +40,12 @@ pub enum Reason {
     LeftOpen,
     /// The rows are not as expected.
     Rows(sql::Wrong),
+    /// What came is no reply of Redis.
+    Redis(wire::redis::Error),
+    /// The connection ended before the answer had begun.
+    Unanswered,
+    /// The connection ended within the answer.
+    CutShort,
     /// The request cannot be written.
     Unsendable(wire::http::Invalid),
     /// The connection could not be made, or is no more.
@@ -103,6 +111,9 @@ impl fmt::Display for Reason {
             Reason::Postgresql(error) => error.fmt(f),
             Reason::LeftOpen => f.write_str("the transaction was left open: COMMIT is missing"),
             Reason::Rows(wrong) => wrong.fmt(f),
+            Reason::Redis(error) => error.fmt(f),
+            Reason::Unanswered => f.write_str("connection closed before the answer"),
+            Reason::CutShort => f.write_str("connection closed within the answer"),
             Reason::Unsendable(invalid) => invalid.fmt(f),
             Reason::Fault(fault) => fault.fmt(f),
             Reason::TimedOut => f.write_str("no answer within the time-out"),

@@ -7,7 +7,7 @@
 mod answer;
 mod scanner;
 
-pub use answer::{Cell, Checking, Expectation, Wrong};
+pub use answer::{Cell, Checking, Expectation, Rows, Wrong};
 pub use scanner::Effect;
 
 use std::fmt::Write as _;

@@ -170,6 +170,11 @@ const POSTGRESQL: Capabilities = Capabilities {
     requests: &["sql", "copy"],
     checks: &["rows", "first", "keyed"],
 };
+const REDIS: Capabilities = Capabilities {
+    driver: "redis",
+    requests: &["command"],
+    checks: &["reply", "contains", "rows"],
+};
 const SQLITE: Capabilities =
     Capabilities { driver: "sqlite", requests: &["sql"], checks: &["rows", "first", "keyed"] };
 
@@ -178,6 +183,7 @@ impl Driver {
         match self {
             Driver::Http { .. } => &HTTP,
             Driver::Postgresql { .. } => &POSTGRESQL,
+            Driver::Redis { .. } => &REDIS,
             Driver::Sqlite { .. } => &SQLITE,
         }
     }
@@ -185,7 +191,9 @@ impl Driver {
     /// Where it connects to, if it does.
     pub fn targets(&self) -> Option<&[String]> {
         match self {
-            Driver::Http { targets } | Driver::Postgresql { targets, .. } => Some(targets),
+            Driver::Http { targets }
+            | Driver::Postgresql { targets, .. }
+            | Driver::Redis { targets, .. } => Some(targets),
             Driver::Sqlite { .. } => None,
         }
     }
@@ -198,6 +206,7 @@ impl Request {
             Request::Http(_) => "http",
             Request::Sql(_) => "sql",
             Request::Copy(_) => "copy",
+            Request::Command(_) => "command",
         }
     }
 }
@@ -210,12 +219,13 @@ impl Operation {
         let kinds = requests.iter().map(|kind| format!("`{kind}`")).collect::<Vec<_>>();
         let kinds = kinds.join(" and ");
         need(spoken, "request", format!("the driver `{driver}` speaks {kinds} requests alone"))?;
-        let Expect { status, body, contains, headers, rows, first, keyed } = &self.expect;
+        let Expect { status, body, contains, headers, reply, rows, first, keyed } = &self.expect;
         let asked = [
             ("status", status.is_some()),
             ("body", body.is_some()),
             ("contains", contains.is_some()),
             ("headers", !headers.is_empty()),
+            ("reply", reply.is_some()),
             ("rows", rows.is_some()),
             ("first", first.is_some()),
             ("keyed", keyed.is_some()),

@@ -147,6 +147,19 @@ impl Measured {
     }
 }
 
+/// Whether a program that a test needs is there; a test that lacks it says so, and fails where all
+/// of them must be.
+pub fn has(program: &str) -> bool {
+    let found = std::env::var_os("PATH").is_some_and(|path| {
+        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    });
+    assert!(found || std::env::var_os("CI").is_none(), "{program} is not installed");
+    if !found {
+        eprintln!("skipped: {program} is not installed");
+    }
+    found
+}
+
 /// A null server in a process of its own, which ends with this value.
 pub struct NullServer {
     pub child: Child,

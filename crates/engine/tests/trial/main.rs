@@ -7,5 +7,6 @@ mod misdeeds;
 mod postgresql;
 mod queues;
 mod real;
+mod redis;
 mod simulated;
 mod tls;

@@ -15,8 +15,10 @@ pub struct Expectation {
     keyed: Option<ValueId>,
 }
 
+/// How many rows there must be.
 #[derive(Clone, Copy, Debug)]
-enum Rows {
+pub enum Rows {
+    /// Always so many.
     Exactly(u64),
     /// As many as this list has elements, or as this number says.
     Drawn(ValueId),
@@ -119,7 +121,8 @@ impl Expectation {
 }
 
 impl Rows {
-    fn compile(
+    /// A number, or `${name}` of a number or a list.
+    pub fn compile(
         text: &str,
         program: &Program,
         operation: &OperationInfo,
@@ -140,7 +143,8 @@ impl Rows {
         Ok(Rows::Drawn(id))
     }
 
-    fn count(self, client: &Client) -> Option<u64> {
+    /// The number, if it is one.
+    pub fn count(self, client: &Client) -> Option<u64> {
         match self {
             Rows::Exactly(count) => Some(count),
             Rows::Drawn(id) => match client.drawn(id) {

@@ -1,0 +1,311 @@
+//! Redis, RESP 2 and RESP 3: operations become commands, replies become verdicts.
+//!
+//! Capabilities: any command that has one reply, templates in its arguments, lists as several
+//! arguments; `AUTH`, `HELLO` and `SELECT` as connections are opened, TLS (`rediss`), pipelines.
+//! `EVAL` of a script without values is loaded as connections are opened and asked as `EVALSHA`. An
+//! error reply is a failed operation, also within that of `EXEC`; text, content and number of
+//! elements are checked. Absent: Redis Cluster's slots, and subscriptions.
+
+mod request;
+
+use memchr::memmem;
+use wire::redis::{Kind, Messages, Reply, write};
+
+use super::secret::password;
+use super::sql::{Rows, Wrong};
+use super::target::{Scheme, Target};
+use super::{Opening, Protocol, Reason, Received, Told};
+use crate::error::{EngineError, PlanError};
+use crate::plan::{Driver, Plan};
+use crate::responder::{self, Service};
+use crate::template::Template;
+use crate::workload::{Client, OperationIndex, OperationInfo, Program};
+use request::{Bracket, Request, Script};
+
+/// What a target may be.
+const SCHEMES: &[Scheme] = &[
+    Scheme { name: "redis", port: 6379, tls: false },
+    Scheme { name: "rediss", port: 6379, tls: true },
+];
+
+/// The driver of one worker; clone it for another.
+#[derive(Clone)]
+pub struct Redis {
+    operations: Vec<Operation>,
+    targets: Vec<Target>,
+    /// What a client says first, and how many replies that has before those about the scripts.
+    greeting: Vec<u8>,
+    greetings: usize,
+    scripts: Vec<Script>,
+    /// An argument that is being written.
+    rendered: Vec<u8>,
+}
+
+#[derive(Clone)]
+struct Operation {
+    request: Request,
+    expect: Expectation,
+}
+
+#[derive(Clone)]
+struct Expectation {
+    reply: Option<Template>,
+    contains: Option<Template>,
+    rows: Option<Rows>,
+}
+
+/// What is remembered of a connection.
+pub struct Conn {
+    target: usize,
+    messages: Messages,
+    /// Replies to what was said first that are still to come, those about scripts last.
+    awaited: usize,
+    /// Whether commands are gathered for `EXEC`.
+    gathering: bool,
+}
+
+/// What a reply must be.
+#[derive(Default)]
+pub struct Asked {
+    operation: OperationIndex,
+    reply: Vec<u8>,
+    contains: Vec<u8>,
+    /// How many rows; none where that was drawn as something else than a number.
+    rows: Option<u64>,
+}
+
+impl Redis {
+    /// Compiles the Plan's operations; the Plan's driver must be `redis`.
+    pub fn compile(plan: &Plan, program: &Program) -> Result<Redis, EngineError> {
+        let Driver::Redis { targets, user, password: hidden, database, resp } = &plan.driver else {
+            return Err(EngineError::Bug("a Plan for another driver than redis".into()));
+        };
+        let password = password(hidden.as_deref(), program, "driver.password")?;
+        let password = hidden.as_ref().map(|_| password.as_slice());
+        let (greeting, greetings) = greeting(user.as_deref(), password, *resp)?;
+        let mut redis = Redis {
+            operations: Vec::new(),
+            targets: Target::all(targets, SCHEMES)?,
+            greeting,
+            greetings,
+            scripts: Vec::new(),
+            rendered: Vec::with_capacity(4096),
+        };
+        if *database > 0 {
+            let number = database.to_string();
+            write::command(&[&b"SELECT"[..], number.as_bytes()], &mut redis.greeting);
+            redis.greetings += 1;
+        }
+        for operation in program.operations() {
+            let shared = plan.pipeline > 1;
+            let request = Request::compile(program, operation, shared, &mut redis.scripts)?;
+            let expect = Expectation::compile(program, operation)?;
+            redis.operations.push(Operation { request, expect });
+        }
+        for script in &redis.scripts {
+            write::command(&[&b"SCRIPT"[..], b"LOAD", &script.text], &mut redis.greeting);
+        }
+        Ok(redis)
+    }
+
+    fn greet(&self, conn: &mut Conn, out: &mut Vec<u8>) -> Opening {
+        out.extend_from_slice(&self.greeting);
+        conn.awaited = self.greetings + self.scripts.len();
+        if conn.awaited == 0 { Opening::Ready } else { Opening::More }
+    }
+}
+
+/// What makes a client known: `HELLO` or `AUTH`, and the number of replies to that.
+fn greeting(
+    user: Option<&str>,
+    password: Option<&[u8]>,
+    resp: u8,
+) -> Result<(Vec<u8>, usize), PlanError> {
+    if !matches!(resp, 2 | 3) {
+        let error = PlanError::new("driver.resp", resp.to_string(), "RESP is spoken in 2 versions");
+        return Err(error.nearest_to(&resp.to_string(), ["2", "3"]));
+    }
+    if let (Some(user), None) = (user, password) {
+        return Err(PlanError::new("driver.user", user, "a user needs a password beside it"));
+    }
+    let mut words: Vec<&[u8]> = Vec::new();
+    if resp == 3 {
+        words.extend([&b"HELLO"[..], b"3"]);
+    }
+    if let Some(password) = password {
+        words.push(b"AUTH");
+        // HELLO wants the name even of the user that AUTH alone stands for.
+        words.extend(user.or((resp == 3).then_some("default")).map(str::as_bytes));
+        words.push(password);
+    }
+    let mut out = Vec::new();
+    if !words.is_empty() {
+        write::command(&words, &mut out);
+    }
+    Ok((out, usize::from(!words.is_empty())))
+}
+
+impl Expectation {
+    fn compile(program: &Program, operation: &OperationInfo) -> Result<Expectation, PlanError> {
+        let expect = &operation.plan.expect;
+        let field = |key: &str| format!("{}.expect.{key}", operation.field);
+        let compile = |text: &Option<String>, key: &str| {
+            text.as_ref().map(|text| program.template(text, &field(key))).transpose()
+        };
+        let rows = expect.rows.as_ref();
+        let rows = rows.map(|rows| Rows::compile(rows, program, operation, &field("rows")));
+        Ok(Expectation {
+            reply: compile(&expect.reply, "reply")?,
+            contains: compile(&expect.contains, "contains")?,
+            rows: rows.transpose()?,
+        })
+    }
+
+    fn check(&self, asked: &Asked, reply: Reply<'_>) -> Result<(), Reason> {
+        if self.reply.is_some() {
+            // A value that is not there is not an empty one.
+            if reply.kind() == Kind::Null || reply.text() != asked.reply {
+                return Err(Reason::Body);
+            }
+        }
+        if self.contains.is_some() {
+            let mut scalars = reply.scalars();
+            if !scalars.any(|(_, text)| memmem::find(text, &asked.contains).is_some()) {
+                return Err(Reason::Body);
+            }
+        }
+        if self.rows.is_some() {
+            let found = reply.rows() as u64;
+            match asked.rows {
+                None => return Err(Reason::Rows(Wrong::NoNumber)),
+                Some(expected) if found < expected => return Err(Reason::Rows(Wrong::Fewer)),
+                Some(expected) if found > expected => return Err(Reason::Rows(Wrong::More)),
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Protocol for Redis {
+    type Conn = Conn;
+    type Asked = Asked;
+
+    fn targets(&self) -> &[Target] {
+        &self.targets
+    }
+
+    fn simulated(&self) -> Box<dyn Service> {
+        Box::new(responder::redis::Redis::new(0))
+    }
+
+    fn conn(&self, target: usize) -> Conn {
+        Conn { target, messages: Messages::default(), awaited: 0, gathering: false }
+    }
+
+    fn asked(&self) -> Asked {
+        Asked::default()
+    }
+
+    fn open(&mut self, conn: &mut Conn, out: &mut Vec<u8>) -> Result<Opening, Reason> {
+        conn.messages.reset();
+        conn.gathering = false;
+        if self.targets[conn.target].tls {
+            return Ok(Opening::Secure);
+        }
+        Ok(self.greet(conn, out))
+    }
+
+    fn secured(&mut self, conn: &mut Conn, out: &mut Vec<u8>) -> Result<Opening, Reason> {
+        Ok(self.greet(conn, out))
+    }
+
+    fn opening(
+        &mut self,
+        conn: &mut Conn,
+        input: &mut &[u8],
+        _out: &mut Vec<u8>,
+    ) -> Result<Opening, Reason> {
+        while conn.awaited > 0 {
+            let Some(message) = conn.messages.next(input).map_err(Reason::Redis)? else {
+                return Ok(Opening::More);
+            };
+            let reply = Reply::new(message);
+            if reply.kind() == Kind::Push {
+                continue;
+            }
+            if let Some(error) = reply.error() {
+                return Err(Reason::Server(Told::new(error)));
+            }
+            if let Some(later) = self.scripts.len().checked_sub(conn.awaited) {
+                let name = reply.text().try_into().map_err(|_| Reason::Body)?;
+                self.scripts[later].name = name;
+            }
+            conn.awaited -= 1;
+        }
+        Ok(Opening::Ready)
+    }
+
+    #[inline]
+    fn encode(
+        &mut self,
+        conn: &mut Conn,
+        asked: &mut Asked,
+        operation: OperationIndex,
+        client: &Client,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Reason> {
+        let Operation { request, expect } = &self.operations[operation];
+        asked.operation = operation;
+        for (template, text) in
+            [(&expect.reply, &mut asked.reply), (&expect.contains, &mut asked.contains)]
+        {
+            if let Some(template) = template {
+                text.clear();
+                template.render(client, text);
+            }
+        }
+        if let Some(rows) = expect.rows {
+            asked.rows = rows.count(client);
+        }
+        match request.bracket {
+            Bracket::None => {}
+            Bracket::Opens => conn.gathering = true,
+            Bracket::Closes => conn.gathering = false,
+        }
+        request.write(client, &self.scripts, &mut self.rendered, out);
+        Ok(())
+    }
+
+    #[inline]
+    fn receive(&mut self, conn: &mut Conn, asked: &mut Asked, input: &mut &[u8]) -> Received {
+        loop {
+            let message = match conn.messages.next(input) {
+                Ok(Some(message)) => message,
+                Ok(None) => return Received::More,
+                Err(error) => return Received::Broken(Reason::Redis(error)),
+            };
+            let reply = Reply::new(message);
+            if reply.kind() == Kind::Push {
+                continue;
+            }
+            let verdict = match reply.error() {
+                Some(error) => Err(Reason::Server(Told::new(error))),
+                None => self.operations[asked.operation].expect.check(asked, reply),
+            };
+            // What was gathered for EXEC must not become part of the next transaction, and a
+            // script that the server has forgotten is loaded as a connection is opened.
+            let forgotten = reply.error().is_some_and(|text| text.starts_with(b"NOSCRIPT"));
+            let keep = verdict.is_ok() || !(conn.gathering || forgotten);
+            return Received::Reply { verdict, keep };
+        }
+    }
+
+    fn ended(&mut self, conn: &mut Conn, _asked: &mut Asked) -> Received {
+        Received::Broken(if conn.messages.is_torn() {
+            Reason::CutShort
+        } else {
+            Reason::Unanswered
+        })
+    }
+}
