@@ -87,7 +87,7 @@ impl<'a> Calls<'a> {
             clock,
             recorder,
             stop,
-            woke: Instant(i64::MIN),
+            woke: clock.now(),
             last_done: None,
         }
     }

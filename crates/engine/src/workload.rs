@@ -124,6 +124,22 @@ impl Values for Client {
     }
 }
 
+/// Text or bytes with a key, as a driver that has no program checks what it gets.
+#[derive(Clone, Debug)]
+pub struct Keyed {
+    /// The value it belongs to.
+    pub key: ValueId,
+    generator: Generator,
+}
+
+impl Keyed {
+    /// Whether `found` is what belongs to `key`: any version of it, where it has versions. Uses up
+    /// what `room` holds.
+    pub fn holds(&self, key: Drawn<'_>, found: &[u8], room: &mut Vec<u8>) -> bool {
+        self.generator.holds(key, found, room)
+    }
+}
+
 impl Program {
     /// Compiles a workload and adds its names to the layout.
     pub fn compile(
@@ -303,6 +319,13 @@ impl Program {
     /// The greatest length a value is written with.
     pub fn longest(&self, id: ValueId) -> usize {
         self.longest[id]
+    }
+
+    /// How what is found for a key is held against the keyed value of this name.
+    pub fn keyed_check(&self, name: &str, field: &str) -> Result<Keyed, PlanError> {
+        let generator = &self.generators[self.keyed_value(name, field)?];
+        let key = generator.key().ok_or_else(|| PlanError::new(field, name, "has no key"))?;
+        Ok(Keyed { key, generator: generator.clone() })
     }
 
     /// Whether `found` is what the keyed value of `id` may be for `key`: any version of it, where

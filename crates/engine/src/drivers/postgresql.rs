@@ -375,7 +375,7 @@ impl Asked {
         }
         let mut values = row.values();
         let pair = [values.next(), values.next()];
-        // Bytes that came as text are text no longer: those of the second column in the second half.
+        // Bytes that came as text are bytes again here, the second column behind the first.
         room.clear();
         for (value, column) in pair.iter().zip(self.columns) {
             if let (Some(Some(text)), Column::Hexadecimal) = (value, column) {

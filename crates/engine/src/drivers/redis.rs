@@ -3,8 +3,8 @@
 //! Capabilities: any command that has one reply, templates in its arguments, lists as several
 //! arguments; `AUTH`, `HELLO` and `SELECT` as connections are opened, TLS (`rediss`), pipelines.
 //! `EVAL` of a script without values is loaded as connections are opened and asked as `EVALSHA`. An
-//! error reply is a failed operation, also within that of `EXEC`; text, content and number of
-//! elements are checked. Absent: Redis Cluster's slots, and subscriptions.
+//! error reply is a failed operation, also within that of `EXEC`; text, content, number of elements
+//! and records by their keys are checked. Absent: Redis Cluster's slots, and subscriptions.
 
 mod request;
 
@@ -18,8 +18,9 @@ use super::{Opening, Protocol, Reason, Received, Told};
 use crate::error::{EngineError, PlanError};
 use crate::plan::{Driver, Plan};
 use crate::responder::{self, Service};
-use crate::template::Template;
-use crate::workload::{Client, OperationIndex, OperationInfo, Program};
+use crate::template::{Template, Values};
+use crate::values::{Drawn, ValueId};
+use crate::workload::{Client, Keyed, OperationIndex, OperationInfo, Program};
 use request::{Bracket, Request, Script};
 
 /// What a target may be.
@@ -52,6 +53,8 @@ struct Expectation {
     reply: Option<Template>,
     contains: Option<Template>,
     rows: Option<Rows>,
+    /// What belongs to the keys that a value says are asked for.
+    keyed: Option<(Keyed, ValueId)>,
 }
 
 /// What is remembered of a connection.
@@ -72,6 +75,10 @@ pub struct Asked {
     contains: Vec<u8>,
     /// How many rows; none where that was drawn as something else than a number.
     rows: Option<u64>,
+    /// The keys that were asked for, in order.
+    keys: Vec<i64>,
+    /// Room to derive a value in.
+    room: Vec<u8>,
 }
 
 impl Redis {
@@ -99,7 +106,7 @@ impl Redis {
         for operation in program.operations() {
             let shared = plan.pipeline > 1;
             let request = Request::compile(program, operation, shared, &mut redis.scripts)?;
-            let expect = Expectation::compile(program, operation)?;
+            let expect = Expectation::compile(program, operation, &request)?;
             redis.operations.push(Operation { request, expect });
         }
         for script in &redis.scripts {
@@ -146,7 +153,11 @@ fn greeting(
 }
 
 impl Expectation {
-    fn compile(program: &Program, operation: &OperationInfo) -> Result<Expectation, PlanError> {
+    fn compile(
+        program: &Program,
+        operation: &OperationInfo,
+        request: &Request,
+    ) -> Result<Expectation, PlanError> {
         let expect = &operation.plan.expect;
         let field = |key: &str| format!("{}.expect.{key}", operation.field);
         let compile = |text: &Option<String>, key: &str| {
@@ -154,14 +165,21 @@ impl Expectation {
         };
         let rows = expect.rows.as_ref();
         let rows = rows.map(|rows| Rows::compile(rows, program, operation, &field("rows")));
+        let keyed = expect.keyed.as_ref().map(|name| {
+            let keyed = program.keyed_check(name, &field("keyed"))?;
+            let why = format!("the command asks for no record that `{name}` belongs to");
+            let asked = request.asks(keyed.key);
+            Ok((keyed, asked.ok_or_else(|| PlanError::new(field("keyed"), name, why))?))
+        });
         Ok(Expectation {
             reply: compile(&expect.reply, "reply")?,
             contains: compile(&expect.contains, "contains")?,
             rows: rows.transpose()?,
+            keyed: keyed.transpose()?,
         })
     }
 
-    fn check(&self, asked: &Asked, reply: Reply<'_>) -> Result<(), Reason> {
+    fn check(&self, asked: &mut Asked, reply: Reply<'_>) -> Result<(), Reason> {
         if self.reply.is_some() {
             // A value that is not there is not an empty one.
             if reply.kind() == Kind::Null || reply.text() != asked.reply {
@@ -181,6 +199,19 @@ impl Expectation {
                 Some(expected) if found < expected => return Err(Reason::Rows(Wrong::Fewer)),
                 Some(expected) if found > expected => return Err(Reason::Rows(Wrong::More)),
                 Some(_) => {}
+            }
+        }
+        if let Some((keyed, _)) = &self.keyed {
+            let Asked { keys, room, .. } = asked;
+            let mut found = reply.scalars();
+            let right = |&key: &i64| match found.next() {
+                Some((kind, text)) => {
+                    kind != Kind::Null && keyed.holds(Drawn::Integer(key), text, room)
+                }
+                None => false,
+            };
+            if !keys.iter().all(right) || found.next().is_some() {
+                return Err(Reason::Body);
             }
         }
         Ok(())
@@ -267,6 +298,14 @@ impl Protocol for Redis {
         }
         if let Some(rows) = expect.rows {
             asked.rows = rows.count(client);
+        }
+        if let Some((_, keys)) = expect.keyed {
+            asked.keys.clear();
+            match client.drawn(keys) {
+                Drawn::Integer(key) => asked.keys.push(key),
+                Drawn::List(keys) => asked.keys.extend_from_slice(keys),
+                _ => {}
+            }
         }
         match request.bracket {
             Bracket::None => {}

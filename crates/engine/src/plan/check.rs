@@ -173,7 +173,7 @@ const POSTGRESQL: Capabilities = Capabilities {
 const REDIS: Capabilities = Capabilities {
     driver: "redis",
     requests: &["command"],
-    checks: &["reply", "contains", "rows"],
+    checks: &["reply", "contains", "rows", "keyed"],
 };
 const SQLITE: Capabilities =
     Capabilities { driver: "sqlite", requests: &["sql"], checks: &["rows", "first", "keyed"] };

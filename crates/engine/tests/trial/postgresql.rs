@@ -1,5 +1,5 @@
-//! `PostgreSQL`: against the null server, the simulator, servers that misbehave, and a real one where
-//! this machine has it.
+//! `PostgreSQL`: against the null server, the simulator, servers that misbehave, and a real one
+//! where this machine has it.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -46,7 +46,8 @@ fn values() -> Value {
         "id": {"uniform": {"low": 1, "high": 1000}},
         "negative": {"uniform": {"low": -9, "high": -1}},
         "all": {"batch": {"start": 1, "length": 100, "last": 1000}},
-        "few": {"list": {"low": 1, "high": 1000, "length": {"low": 1, "high": 9}, "distinct": true}},
+        "few": {"list": {"low": 1, "high": 1000, "distinct": true,
+            "length": {"low": 1, "high": 9}}},
         "text": {"text": {"length": {"low": 0, "high": 30}, "key": "id"}},
         "bytes": {"bytes": {"length": 16, "key": "id"}},
         "text of all": {"text": {"length": {"low": 0, "high": 30}, "key": "all"}},

@@ -76,8 +76,14 @@ impl Drop for Redis {
 
 /// A transaction `page` of these commands and what is expected of each.
 fn asking(commands: &[(Value, Value)]) -> Value {
-    let operation = |(index, (command, expect)): (usize, &(Value, Value))| json!({"name": format!("c{index}"), "request": {"command": command}, "expect": expect});
-    let operations: Vec<Value> = commands.iter().enumerate().map(operation).collect();
+    let operations: Vec<Value> = commands
+        .iter()
+        .enumerate()
+        .map(|(index, (command, expect))| {
+            let name = format!("c{index}");
+            json!({"name": name, "request": {"command": command}, "expect": expect})
+        })
+        .collect();
     json!({
         "values": {
             "id": {"uniform": {"low": 1, "high": 50}},
@@ -161,6 +167,53 @@ fn pipelined_answers_are_those_of_their_own_requests() {
             }
         }
         assert!(redis.say("INFO keyspace").unwrap().contains(&format!("db{database}:keys=")));
+    }
+}
+
+#[test]
+fn records_are_told_from_those_of_other_keys_and_from_torn_ones() {
+    if !has("redis-server") {
+        return;
+    }
+    let redis = Redis::start();
+    let values = json!({
+        "id": {"uniform": {"low": 1, "high": 20}},
+        "ids": {"list": {"low": 1, "high": 20, "length": 5}},
+        "all": {"batch": {"start": 1, "length": 20, "last": 20}},
+        "value": {"text": {"length": 50, "key": "id", "versioned": true}},
+        "each": {"text": {"length": 50, "key": "all", "versioned": true}},
+    });
+    let operation = |name: &str, command: &Value, more: Value| {
+        let mut operation =
+            json!({"name": name, "request": {"command": command}, "expect": {"reply": "OK"}});
+        for (key, value) in more.as_object().unwrap() {
+            operation[key] = value.clone();
+        }
+        operation
+    };
+    let keyed = json!({"expect": {"keyed": "value"}});
+    let set = operation("set", &json!(["SET", "k:${all}", "${each}"]), json!({"for_each": "all"}));
+    let change = operation("change", &json!(["SET", "k:${id}", "${value}"]), json!({}));
+    let get = operation("get", &json!(["GET", "k:${id}"]), keyed.clone());
+    let many = operation("many", &json!(["MGET", "k:${ids}"]), keyed);
+    let workload = |operations: Value| {
+        let page = json!({"name": "page", "operations": operations});
+        json!({"values": values, "transactions": [page]})
+    };
+    let keys = || json!({"stop": {"transactions": 300}, "schedule": {"closed": {"clients": 3}}});
+    let driver = redis.driver(json!({}));
+    let measured = run(&driver, &workload(json!([set])), json!({"stop": {"transactions": 1}}));
+    assert_eq!(measured.outcomes(), [1, 0, 0, 0], "{:?}", measured.messages());
+    let measured = run(&driver, &workload(json!([get, change, many])), keys());
+    assert_eq!(measured.outcomes(), [300, 0, 0, 0], "{:?}", measured.messages());
+    redis.say("COPY k:1 k:2 REPLACE").unwrap();
+    redis.say("SETRANGE k:3 40 ?").unwrap();
+    redis.say("DEL k:4").unwrap();
+    for asked in [&get, &many] {
+        let measured = run(&driver, &workload(json!([asked])), keys());
+        let [ok, failed, ..] = measured.outcomes();
+        assert!(ok > 0 && failed > 20 && ok + failed == 300, "{:?}", measured.outcomes());
+        assert_eq!(measured.messages(), ["the body is not as expected".to_owned()].into());
     }
 }
 

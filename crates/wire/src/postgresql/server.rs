@@ -38,6 +38,14 @@ impl Answer {
         });
         Answer { columns, rows: row.repeat(rows as usize), complete }
     }
+
+    /// What is said to a statement that was not prepared.
+    fn say_all(&self, out: &mut Vec<u8>) {
+        for part in [&self.columns, &self.rows, &self.complete] {
+            out.extend_from_slice(part);
+        }
+        ready(out);
+    }
 }
 
 /// What the server made of what it heard.
@@ -97,10 +105,7 @@ impl Server {
                 return Ok(Heard::Aside);
             }
             b'Q' => {
-                for part in [&answer.columns, &answer.rows, &answer.complete] {
-                    out.extend_from_slice(part);
-                }
-                ready(out);
+                answer.say_all(out);
                 return Ok(Heard::Request);
             }
             b'P' => {

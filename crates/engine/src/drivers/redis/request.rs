@@ -64,6 +64,16 @@ const UNANSWERED: [&str; 9] = [
 const GATHERING: [&str; 3] = ["MULTI", "EXEC", "WATCH"];
 
 impl Request {
+    /// The value that says which records the command asks for: its list, or `key`.
+    pub fn asks(&self, key: ValueId) -> Option<ValueId> {
+        let mentions = |part: &Part| match part {
+            Part::Argument(template) => template.ids().any(|id| id == key),
+            Part::Literal(_) | Part::Each(..) | Part::Script(_) => false,
+        };
+        let list = self.lists.first().copied();
+        list.or_else(|| self.parts.iter().any(mentions).then_some(key))
+    }
+
     /// Compiles an operation; `shared` when clients share connections. A script it needs is added.
     pub fn compile(
         program: &Program,

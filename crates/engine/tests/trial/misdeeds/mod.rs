@@ -124,7 +124,7 @@ impl Protocol {
         })
     }
 
-    /// Six transactions against the server, by each schedule and provider, with a time-out of 100 ms.
+    /// Six transactions against the server, by each schedule and provider, within 100 ms each.
     fn against(self, address: &str) -> Vec<Measured> {
         let schedules = [CLOSED(), OPEN()];
         let trial = |schedule| {
