@@ -4,6 +4,7 @@
 //! speak the same. Absent from it: sockets, time, and what to do wrong.
 
 pub mod redis;
+pub mod tls;
 
 use std::sync::Arc;
 
@@ -35,6 +36,8 @@ pub enum Answered {
     More,
     /// A message that is no request, of a log-in for instance, was answered.
     Aside,
+    /// A request for encryption was answered; all that follows is encrypted.
+    Secure,
     /// A request was answered.
     Request {
         /// Whether the connection is kept.
@@ -102,33 +105,56 @@ impl Session for HttpSession {
 }
 
 /// `PostgreSQL`: everyone is let in, and every statement gives the same rows.
-pub struct Postgresql(Arc<postgresql::Answer>);
+pub struct Postgresql {
+    answer: Arc<postgresql::Answer>,
+    encrypts: bool,
+}
 
 impl Postgresql {
     /// A server of this answer.
     pub fn new(answer: postgresql::Answer) -> Postgresql {
-        Postgresql(Arc::new(answer))
+        Postgresql { answer: Arc::new(answer), encrypts: false }
+    }
+
+    /// The server that encrypts, as [`tls::Tls`] does, when it is asked to.
+    #[must_use]
+    pub fn encrypting(self) -> Postgresql {
+        Postgresql { encrypts: true, ..self }
     }
 }
 
 impl Service for Postgresql {
     fn session(&self) -> Box<dyn Session> {
         let (server, said) = (postgresql::Server::default(), Vec::new());
-        Box::new(PostgresqlSession { answer: Arc::clone(&self.0), server, said })
+        let (answer, encrypts) = (Arc::clone(&self.answer), self.encrypts);
+        Box::new(PostgresqlSession { answer, server, said, encrypts })
     }
 }
+
+/// The message that asks for encryption: its length and its number.
+const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 
 struct PostgresqlSession {
     answer: Arc<postgresql::Answer>,
     server: postgresql::Server,
     /// What is said to a request that goes on.
     said: Vec<u8>,
+    /// Whether encryption is granted when it is asked for.
+    encrypts: bool,
 }
 
 impl Session for PostgresqlSession {
     fn greet(&mut self, _out: &mut Vec<u8>) {}
 
     fn answer(&mut self, input: &mut &[u8], out: &mut Vec<u8>) -> Result<Answered, Refused> {
+        if self.encrypts
+            && let Some(rest) = input.strip_prefix(&SSL_REQUEST)
+        {
+            self.encrypts = false;
+            *input = rest;
+            out.push(b'S');
+            return Ok(Answered::Secure);
+        }
         loop {
             let heard = self.server.next(&self.answer, input, &mut self.said);
             let answered = match heard.map_err(|_| Refused)? {

@@ -8,11 +8,14 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{VerifierBuilderError, WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{
-    ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore,
+    SignatureScheme,
 };
 
 use crate::drivers::target::{Place, Target};
@@ -38,12 +41,15 @@ impl Config {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| EngineError::Bug(error.to_string()))?;
-        let client = if tls.verify {
-            builder.with_root_certificates(roots(tls)?).with_no_client_auth()
-        } else {
-            let anyone = Arc::new(Anyone(provider));
-            builder.dangerous().with_custom_certificate_verifier(anyone).with_no_client_auth()
+        let verifier: Arc<dyn ServerCertVerifier> = match (tls.verify, &tls.ca) {
+            (false, _) => Arc::new(Anyone(provider)),
+            (true, Some(path)) => Arc::new(Given::new(path, provider)?),
+            (true, None) => {
+                trusting(known()?, provider).map_err(|e| EngineError::Bug(e.to_string()))?
+            }
         };
+        let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
+        let client = builder.with_no_client_auth();
         let name = |target: &Target| {
             let name = match (&tls.server_name, &target.place) {
                 (Some(name), _) | (None, Place::Host { name, .. }) => name,
@@ -66,27 +72,99 @@ impl Config {
     }
 }
 
-fn roots(tls: &plan::Tls) -> Result<RootCertStore, EngineError> {
+/// Whom this machine trusts.
+fn known() -> Result<RootCertStore, HostError> {
     let mut roots = RootCertStore::empty();
-    let Some(path) = &tls.ca else {
-        let found = rustls_native_certs::load_native_certs();
-        roots.add_parsable_certificates(found.certs);
-        if roots.is_empty() {
-            let todo = "install ca-certificates, or name a file of them in `tls.ca`";
-            return Err(HostError::new("this machine trusts no certificates", todo).into());
-        }
-        return Ok(roots);
-    };
-    let wrong = |why: String| PlanError::new("tls.ca", path, why);
-    let read = CertificateDer::pem_file_iter(path).map_err(|e| wrong(e.to_string()))?;
-    for certificate in read {
-        let certificate = certificate.map_err(|e| wrong(e.to_string()))?;
-        roots.add(certificate).map_err(|e| wrong(e.to_string()))?;
-    }
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {
-        return Err(wrong("there is no certificate in the file".to_owned()).into());
+        let todo = "install ca-certificates, or name a file of them in `tls.ca`";
+        return Err(HostError::new("this machine trusts no certificates", todo));
     }
     Ok(roots)
+}
+
+fn trusting(
+    roots: RootCertStore,
+    provider: Arc<CryptoProvider>,
+) -> Result<Arc<WebPkiServerVerifier>, VerifierBuilderError> {
+    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build()
+}
+
+/// Takes the certificates in a file, and those signed by them.
+#[derive(Debug)]
+struct Given {
+    certificates: Vec<CertificateDer<'static>>,
+    signed: Arc<WebPkiServerVerifier>,
+}
+
+impl Given {
+    fn new(path: &str, provider: Arc<CryptoProvider>) -> Result<Given, PlanError> {
+        let wrong = |why: &dyn fmt::Display| PlanError::new("tls.ca", path, why.to_string());
+        let read = CertificateDer::pem_file_iter(path).map_err(|e| wrong(&e))?;
+        let certificates: Vec<_> = read.collect::<Result<_, _>>().map_err(|e| wrong(&e))?;
+        let mut roots = RootCertStore::empty();
+        for certificate in &certificates {
+            roots.add(certificate.clone()).map_err(|e| wrong(&e))?;
+        }
+        if roots.is_empty() {
+            return Err(wrong(&"there is no certificate in the file"));
+        }
+        let signed = trusting(roots, provider).map_err(|e| wrong(&e))?;
+        Ok(Given { certificates, signed })
+    }
+}
+
+impl ServerCertVerifier for Given {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        use rustls::Error::InvalidCertificate;
+        let verified = self.signed.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        );
+        match verified {
+            // A certificate that signed itself and may sign others, as `openssl req -x509` makes
+            // it, is no server's by the book; given as it is, it is the one that is meant.
+            Err(InvalidCertificate(CertificateError::Other(_)))
+                if self.certificates.contains(end_entity) =>
+            {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            other => other,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.signed.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.signed.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.signed.supported_verify_schemes()
+    }
 }
 
 fn reason(error: &rustls::Error) -> Reason {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand};
 use engine::process;
+use engine::responder::tls::{Begins, Tls};
 use engine::responder::{self, Answered, Service, Session};
 use mio::net::{TcpListener, TcpStream};
 use mio::{Events, Interest, Poll, Token};
@@ -43,6 +44,9 @@ struct Place {
     /// How long to be busy with each request, in nanoseconds
     #[arg(long, default_value_t = 0)]
     service_ns: u64,
+    /// Encrypt connections, under a certificate for `localhost` made now
+    #[arg(long)]
+    tls: bool,
 }
 
 #[derive(Args)]
@@ -86,6 +90,20 @@ struct Redis {
 
 impl Protocol {
     fn service(self) -> Result<(Place, Box<dyn Service>), Box<dyn std::error::Error>> {
+        let begins = self.begins();
+        let (place, service) = self.plain()?;
+        let encrypted = place.tls;
+        Ok(if encrypted { (place, Box::new(Tls::new(service, begins)?)) } else { (place, service) })
+    }
+
+    fn begins(&self) -> Begins {
+        match self {
+            Protocol::Http(_) | Protocol::Redis(_) => Begins::AtOnce,
+            Protocol::Postgresql(_) => Begins::WhenAsked,
+        }
+    }
+
+    fn plain(self) -> Result<(Place, Box<dyn Service>), Box<dyn std::error::Error>> {
         Ok(match self {
             Protocol::Http(Http { place, status, body_bytes, body, headers }) => {
                 let filled = || vec![b'x'; body_bytes.unwrap_or(0)];
@@ -96,7 +114,9 @@ impl Protocol {
                 let given: Vec<&[u8]> = columns.iter().map(String::as_bytes).collect();
                 let texts: &[&[u8]] = if given.is_empty() { &[b"1"] } else { &given };
                 let answer = wire::postgresql::Answer::new(rows, texts);
-                (place, Box::new(responder::Postgresql::new(answer)))
+                let server = responder::Postgresql::new(answer);
+                let server = if place.tls { server.encrypting() } else { server };
+                (place, Box::new(server))
             }
             Protocol::Redis(Redis { place, value_bytes }) => {
                 (place, Box::new(responder::redis::Redis::new(value_bytes)))
@@ -254,7 +274,7 @@ impl Connection {
             let answered = self.session.answer(&mut input, out);
             match answered.map_err(|_| io::Error::other("no request"))? {
                 Answered::More => break,
-                Answered::Aside => {}
+                Answered::Aside | Answered::Secure => {}
                 Answered::Request { keep } => {
                     self.closing = !keep;
                     if !turn.busy.is_zero() {

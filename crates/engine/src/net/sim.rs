@@ -213,7 +213,7 @@ impl State {
             let mut answer = Vec::new();
             match session.answer(&mut bytes, &mut answer) {
                 Ok(Answered::More) => return,
-                Ok(Answered::Aside) => {
+                Ok(Answered::Aside | Answered::Secure) => {
                     let at = at + Nanos(self.setup.latency_ns);
                     self.bring_about(at, Happening::Answered(link, generation, answer));
                 }

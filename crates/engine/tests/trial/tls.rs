@@ -10,7 +10,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 use tally::{Counter, Kind};
 
-use crate::laboratory::{Measured, SECOND, measure, plan};
+use crate::laboratory::{Measured, NullServer, SECOND, measure, plan};
 
 /// The address of a server for `localhost`, and its certificate as PEM. Each answer is `big`.
 fn server(big: usize) -> (String, String) {
@@ -108,4 +108,45 @@ fn a_server_that_does_not_encrypt_is_told() {
     assert!(ok == 0 && failed > 0, "{:?}", measured.outcomes());
     let told = measured.messages();
     assert!(told.iter().any(|text| text.contains("TLS:")), "{told:?}");
+}
+
+#[test]
+fn the_null_server_encrypts_what_it_says_in_plain_otherwise() {
+    let server = NullServer::start(&["--tls", "--body-bytes", "200000"]);
+    for keys in [json!({}), json!({"pipeline": 4}), json!({"connection": "new"})] {
+        let measured = trial(&server.address, &json!({"verify": false}), &keys);
+        assert_eq!(measured.outcomes(), [40, 0, 0, 0], "{keys}: {:?}", measured.messages());
+        // The head names the length, and the connection's end where it is one.
+        let bytes = measured.count(Kind::Transaction, "page", Counter::BytesIn);
+        assert!((40 * 200_040..40 * 200_080).contains(&bytes), "{keys}: {bytes}");
+    }
+    let plain = json!({
+        "driver": {"kind": "http", "targets": [format!("http://{}", server.address)]},
+        "stop": {"duration_ns": SECOND / 4},
+    });
+    let [ok, _, _, unknown] = trial(&server.address, &json!({}), &plain).outcomes();
+    assert!(ok == 0 && unknown > 0, "it answers whoever does not encrypt");
+}
+
+#[test]
+fn every_protocol_is_encrypted_where_it_wants_to_be() {
+    let rows = [
+        ("postgresql", "postgresqls", json!({"sql": "SELECT 1"})),
+        ("redis", "rediss", json!({"command": ["GET", "k"]})),
+    ];
+    for (protocol, scheme, request) in rows {
+        let server = NullServer::speaking(protocol, &["--tls"]);
+        let mut driver =
+            json!({"kind": protocol, "targets": [format!("{scheme}://{}", server.address)]});
+        if protocol == "postgresql" {
+            driver["user"] = json!("u");
+        }
+        let operation = json!({"name": "one", "request": request});
+        let keys = json!({
+            "driver": driver,
+            "workload": {"transactions": [{"name": "page", "operations": [operation]}]},
+        });
+        let measured = trial(&server.address, &json!({"verify": false}), &keys);
+        assert_eq!(measured.outcomes(), [40, 0, 0, 0], "{protocol}: {:?}", measured.messages());
+    }
 }
