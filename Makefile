@@ -21,7 +21,6 @@ $(VENV)/installed: requirements/dev.txt | prerequisites
 	touch $@
 
 # The binding is built in the same go, so that what both lean on is compiled once.
-# The binding is built in the same go, so that what both lean on is compiled once.
 $(ENGINES) &: $(RUST) | prerequisites
 	cargo build --locked --release -p engine -p pyext
 	mkdir -p python/benchlab/bin

@@ -32,6 +32,7 @@ def plan(found: Case, urls: list[str] | None = None, **more: Any) -> dict[str, A
 
 
 PAGE = {"mix": {"page": {"get": "/"}}}
+GET = {"mix": {"read": {"command": ["GET", "k:${id}"]}}, "values": {"id": {"uniform": [1, 9]}}}
 BUDDIES = {"name": "buddies", "data": {"users": 2500}}
 
 
@@ -224,6 +225,41 @@ def test_a_page_is_its_url() -> None:
         page(["http://h/a", "http://h/b"])
 
 
+def test_commands_to_redis() -> None:
+    expect = {"reply": 1, "contains": "1", "rows": "${ids}"}
+    mix = {"mix": {"read": {"command": ["MGET", "k:${ids}", 7], "expect": expect}}}
+    mix["values"] = {"ids": {"list": {"low": 1, "high": 9, "length": 3}}}
+    at = "rediss://me:${env:SECRET}@a:7/3?resp=3"
+    # What a Plan is made for has been filled in; the secret is not in it.
+    found = plan(
+        case(mix, {"clients": 32, "pipeline": 16}, at=at), ["rediss://me:secret@a:7/3?resp=3"]
+    )
+    assert found["driver"] == {
+        "kind": "redis",
+        "targets": ["rediss://a:7"],
+        "user": "me",
+        "password": "${env:SECRET}",
+        "database": 3,
+        "resp": 3,
+    }
+    assert found["pipeline"] == 16
+    (operation,) = found["workload"]["transactions"][0]["operations"]
+    assert operation["request"] == {"command": ["MGET", "k:${ids}", "7"]}
+    assert (operation["expect"]["reply"], operation["expect"]["rows"]) == ("1", "${ids}")
+    plain = plan(case(GET, at="redis://a"), ["redis://a"])["driver"]
+    assert (plain["targets"], plain["password"]) == (["redis://a:6379"], None)
+    assert (plain["database"], plain["resp"]) == (0, 2)
+
+
+def test_clients_share_connections_in_whole_groups() -> None:
+    with pytest.raises(InputError, match=r"16 clients cannot share .* in groups of 3"):
+        case(GET, {"clients": 16, "pipeline": 3}, at="redis://a")
+    with pytest.raises(InputError, match="carries one at a time"):
+        case(GET, {"pipeline": 2, "connection": "new"}, at="redis://a")
+    open_load = case(GET, {"rate": "10/s", "pipeline": 3}, at="redis://a")
+    assert plan(open_load, ["redis://a"])["pipeline"] == 3
+
+
 def test_a_body_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "order.json").write_text('@{"id": "ü"}')
     mix = {"mix": {"order": {"post": "/", "body": "@order.json"}}}
@@ -242,9 +278,17 @@ def test_a_body_from_a_file(tmp_path: Path) -> None:
     ("workload", "urls", "message"),
     [
         (PAGE, ["gopher://h/"], "a driver for gopher: is not available in this version, which"
-         " speaks http:, sqlite:"),
+         " speaks http:, sqlite:, postgresql:, postgresqls:, redis:, rediss:"),
         (PAGE, ["http://h/", "sqlite:x"], "the URLs of one system differ in their scheme: http,"
          " sqlite"),
+        (PAGE, ["redis://h/"], "workload.mix.page: 'page' is not for redis:, which is asked"
+         " command:"),
+        (GET, SHOP, "workload.mix.read: 'read' is not for http:, which is asked get:, post: and"
+         " their like"),
+        (GET, ["redis://h/three"], "systems.shop: 'redis://h/three' is not"
+         " redis://host:port/DATABASE?resp=2 (or 3)"),
+        (GET, ["redis://a/1", "redis://b/2"], "systems.shop.at: the URLs of one system differ in"
+         " more than host and port"),
         (PAGE, DATABASE, "workload.mix.page: 'page' is not for sqlite:, which is asked sql:"),
         ({"mix": {"q": {"sql": "SELECT 1"}}}, SHOP, "workload.mix.q: 'q' is not for http:, which is"
          " asked get:, post: and their like"),
@@ -260,3 +304,37 @@ def test_what_cannot_be_asked(workload: dict[str, Any], urls: list[str], message
     with pytest.raises(InputError) as error:
         plan(case(workload), urls)
     assert str(error.value) == message
+
+
+SELECT = {"mix": {"point": {"sql": "SELECT 1"}}}
+
+
+def driver(at: str, url: str | None = None) -> Any:
+    return plan(case(SELECT, at=at), [url or at])["driver"]
+
+
+def test_a_database_server_is_reached_by_its_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("PGPASSWORD", "PGUSER"):
+        monkeypatch.delenv(variable, raising=False)
+    assert driver("postgresql://me@db:6432/app") == {
+        "kind": "postgresql",
+        "targets": ["postgresql://db:6432"],
+        "user": "me",
+        "password": None,
+        "database": "app",
+    }
+    bare = driver("postgresqls://[::1]")
+    assert bare["targets"] == ["postgresqls://[::1]:5432"]
+    assert (bare["user"], bare["database"]) == ("postgres", None)
+
+
+def test_a_password_is_named_and_never_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    written = "postgresql://me:${env:SECRET}@db/app"
+    filled = written.replace("${env:SECRET}", "s3cret")
+    assert driver(written, filled)["password"] == "${env:SECRET}"
+    monkeypatch.setenv("PGPASSWORD", "s3cret")
+    assert driver("postgresql://me@db/app")["password"] == "${env:PGPASSWORD}"
+    with pytest.raises(InputError, match="set PGPASSWORD") as refused:
+        driver("postgresql://me@db/app", filled)
+    assert "s3cret" not in str(refused.value)

@@ -11,6 +11,7 @@ from benchlab.model.cases import cases
 from benchlab.model.errors import InputError
 from benchlab.model.experiment import Case
 from benchlab.model.reading import read_mapping
+from benchlab.model.schemes import SCHEMES
 from benchlab.model.sections import Known
 
 KNOWN = Known(workloads=known())
@@ -23,9 +24,27 @@ def case(options: dict[str, Any], data: dict[str, Any] | None = None, **more: An
     return cases(read_mapping(experiment, known=KNOWN))[0]
 
 
-def transactions(found: Case) -> dict[str, Any]:
-    plan = make_plan(found, urls=DATABASE, seed=1, session=0, block=0)
+def transactions(found: Case, urls: list[str] = DATABASE) -> dict[str, Any]:
+    plan = make_plan(found, urls=urls, seed=1, session=0, block=0)
     return {each["name"]: each for each in plan["workload"]["transactions"]}
+
+
+@pytest.mark.parametrize("driver", sorted({scheme.driver for scheme in SCHEMES.values()}))
+def test_every_store_is_asked_in_its_own_way(driver: str) -> None:
+    if driver == "http":
+        with pytest.raises(InputError, match="records asks sqlite:, "):
+            transactions(case({}), ["http://h/"])
+        return
+    found = case({"ycsb": "F", "read_many": "5%", "insert": "5%", "read_modify_write": "90%"})
+    asked = transactions(found, [f"{driver}://h/1" if driver != "sqlite" else "sqlite:x"])
+    speaks = SCHEMES[driver].speaks
+    requests = [operation["request"] for each in asked.values() for operation in each["operations"]]
+    assert len(requests) == 4 and all(list(request) == [speaks] for request in requests)
+
+
+def test_what_a_store_cannot_do_is_said() -> None:
+    with pytest.raises(InputError, match=r"workload\.options\.scan: redis: has no scan"):
+        transactions(case({"ycsb": "E"}), ["redis://h/1"])
 
 
 @pytest.mark.parametrize("letter", YCSB)

@@ -4,7 +4,7 @@ import math
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchlab.model import quantities
@@ -97,6 +97,7 @@ def test_showing_again_changes_nothing(unit: str, figure: float) -> None:
 
 
 @given(st.text(), UNITS)
+@example("E0", "s")
 def test_any_text_is_a_figure_or_an_input_error(text: str, unit: str) -> None:
     try:
         assert math.isfinite(quantities.parse(text, unit))

@@ -9,6 +9,7 @@ import typer
 
 from benchlab.cli.options import Json
 from benchlab.model.errors import InputError
+from benchlab.model.schemes import SCHEMES
 
 NAMED = re.compile(r"^([A-Za-z][\w.-]*)=([a-z][a-z0-9+.-]*:.*)$", re.DOTALL)
 
@@ -20,7 +21,8 @@ def name_and_url(argument: str) -> tuple[str, str]:
     if ":" not in url:
         raise InputError(f"{argument} is no URL; write e.g. http://127.0.0.1:8080/")
     place = urlsplit(url)
-    return name or re.sub(r"[^\w.-]+", "-", place.netloc or place.path).strip("-") or "system", url
+    called = place.netloc.rpartition("@")[2] or place.path
+    return name or re.sub(r"[^\w.-]+", "-", called).strip("-") or "system", url
 
 
 def systems_of(urls: list[str]) -> dict[str, dict[str, Any]]:
@@ -49,6 +51,17 @@ def body_text(body: str) -> str:
         raise InputError(f"--body {body}: {error}") from error
 
 
+def workload_of(systems: dict[str, dict[str, Any]], options: dict[str, Any]) -> dict[str, Any]:
+    """A page of web servers; of others the least that can be asked without any data."""
+    schemes = [SCHEMES.get(system["at"].partition(":")[0]) for system in systems.values()]
+    minute = schemes[0].minute if schemes[0] is not None else None
+    if minute is None:
+        return {"name": "page", "options": options}
+    if options:
+        raise InputError(f"{', '.join(sorted(options))}: belongs to HTTP")
+    return {"mix": dict(minute)}
+
+
 def experiment_of(
     urls: list[str],
     clients: int | None,
@@ -70,7 +83,7 @@ def experiment_of(
         if len(names) == 1
         else f"Which is faster: {', '.join(names)}?",
         "systems": systems,
-        "workload": {"name": "page", "options": options},
+        "workload": workload_of(systems, options),
         "load": load,
         "blocks": 1,
     }

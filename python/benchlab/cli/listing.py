@@ -23,8 +23,8 @@ def rows_of(what: What) -> list[dict[str, str]]:
     """What is listed, a row each; the first entry of a row is its name."""
     from benchlab import store
     from benchlab.lab.studies import questions
-    from benchlab.load.plan import SCHEMES
     from benchlab.load.workloads import BUILT_IN
+    from benchlab.model.schemes import SCHEMES
     from benchlab.systems import KINDS
 
     match what:

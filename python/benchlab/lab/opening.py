@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from benchlab.lab import budget, studies
-from benchlab.load.plan import SCHEMES
 from benchlab.load.workloads import known as known_workloads
 from benchlab.model import secrets
 from benchlab.model.cases import cases, select
@@ -24,7 +23,7 @@ from benchlab.store.runs import EXPERIMENT, new_id, now_utc
 
 HERE = "here"
 """The key of `RunRecord.overrides` that keeps the experiment file's folder."""
-KNOWN = Known(workloads=known_workloads(), schemes=SCHEMES)
+KNOWN = Known(workloads=known_workloads())
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from typing import Any
 from benchlab.host.processes import Leash
 from benchlab.load import agent
 from benchlab.model.errors import HostError
+from benchlab.model.schemes import SCHEMES
 from benchlab.store import files
 
 WARMUP_NS = 500_000_000
@@ -44,7 +45,11 @@ class Answer:
 
 def has_null(plan: Mapping[str, Any]) -> bool:
     """Whether there is a null server for the Plan's protocol."""
-    return bool(plan["driver"]["kind"] == "http")
+    driver = plan["driver"]
+    # It does not encrypt, so that it would be a ruler too long for whoever does.
+    return driver["kind"] in _HEAD_BYTES and not any(
+        SCHEMES[target.partition(":")[0]].encrypted for target in driver["targets"]
+    )
 
 
 def answer(plan: Mapping[str, Any], bytes_in: float) -> Answer:
@@ -58,11 +63,11 @@ def answer(plan: Mapping[str, Any], bytes_in: float) -> Answer:
         for operation in transaction["operations"]
         for status in (operation.get("expect") or {}).get("status") or (200,)
     }
-    return Answer(min(statuses), max(0, round(bytes_in) - _HEAD_BYTES))
+    return Answer(min(statuses), max(0, round(bytes_in) - _HEAD_BYTES[str(plan["driver"]["kind"])]))
 
 
-_HEAD_BYTES = 100
-"""About what the head of an answer takes."""
+_HEAD_BYTES = {"http": 100, "postgresql": 100, "redis": 8}
+"""About what an answer takes beside its content, by the driver."""
 
 
 def key(plan: Mapping[str, Any], reply: Answer, rate: float) -> str:
@@ -77,6 +82,7 @@ def shape_key(plan: Mapping[str, Any], reply: Answer) -> str:
         "workload": plan["workload"],
         "connections": connections(plan),
         "connection": plan.get("connection"),
+        "pipeline": _pipeline(plan),
         "workers": plan.get("workers"),
         "cpus": plan.get("cpus"),
         "answer": [reply.status, reply.body_bytes],
@@ -87,13 +93,20 @@ def shape_key(plan: Mapping[str, Any], reply: Answer) -> str:
 def connections(plan: Mapping[str, Any]) -> int:
     """Connections of a Plan's schedule."""
     (kind, schedule) = next(iter(plan["schedule"].items()))
-    return int(schedule["clients" if kind == "closed" else "connections"])
+    if kind == "closed":
+        return int(schedule["clients"]) // _pipeline(plan)
+    return int(schedule["connections"])
+
+
+def _pipeline(plan: Mapping[str, Any]) -> int:
+    """Transactions under way on a connection."""
+    return int(plan.get("pipeline", 1))
 
 
 def ceiling_plan(plan: Mapping[str, Any], url: str) -> dict[str, Any]:
     """The Plan at full speed against the null server."""
     made = _against(plan, url)
-    made["schedule"] = {"closed": {"clients": connections(plan)}}
+    made["schedule"] = {"closed": {"clients": connections(plan) * _pipeline(plan)}}
     made["stop"] = {"duration_ns": CEILING_NS}
     return made
 
@@ -129,7 +142,7 @@ def measure(
             (draft / which).mkdir(parents=True)
     shape = shape_key(plan, reply)
     measured = sorted(folder.parent.glob(f"{shape}-*/ceiling"))
-    with _server(reply, cpus, leash, draft / "null.log") as url:
+    with _server(str(plan["driver"]["kind"]), reply, cpus, leash, draft / "null.log") as url:
         if measured:
             with files.writing(draft):
                 shutil.copytree(measured[0], draft / "ceiling", dirs_exist_ok=True)
@@ -150,7 +163,7 @@ def measure(
 
 def _against(plan: Mapping[str, Any], url: str) -> dict[str, Any]:
     made = copy.deepcopy(dict(plan))
-    made["driver"] = {"kind": "http", "targets": [url]}
+    made["driver"]["targets"] = [url]
     made["warmup_ns"] = WARMUP_NS
     for transaction in made["workload"]["transactions"]:
         for operation in transaction["operations"]:
@@ -161,7 +174,14 @@ def _against(plan: Mapping[str, Any], url: str) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _server(reply: Answer, cpus: Sequence[int], leash: Leash, log: Path) -> Iterator[str]:
+def _server(
+    kind: str, reply: Answer, cpus: Sequence[int], leash: Leash, log: Path
+) -> Iterator[str]:
+    answers = {
+        "http": ("--status", str(reply.status), "--body-bytes", str(reply.body_bytes)),
+        "postgresql": ("--column", "x" * reply.body_bytes),
+        "redis": ("--value-bytes", str(reply.body_bytes)),
+    }
     told, telling = os.pipe()
     # The server ends when its standard input does, so that end is held open here.
     stdin, held = os.pipe()
@@ -169,8 +189,8 @@ def _server(reply: Answer, cpus: Sequence[int], leash: Leash, log: Path) -> Iter
         with os.fdopen(telling, "wb") as end, os.fdopen(stdin, "rb") as given:
             process = leash.start(
                 [
-                    *(str(agent.binary("nullserver")), "http", "--listen", "127.0.0.1:0"),
-                    *("--status", str(reply.status), "--body-bytes", str(reply.body_bytes)),
+                    *(str(agent.binary("nullserver")), kind, "--listen", "127.0.0.1:0"),
+                    *answers[kind],
                 ],
                 cpus=cpus,
                 stdin=given,
@@ -178,7 +198,7 @@ def _server(reply: Answer, cpus: Sequence[int], leash: Leash, log: Path) -> Iter
                 log=log,
             )
         try:
-            yield f"http://{_listening(lines.fileno(), log)}"
+            yield f"{kind}://{_listening(lines.fileno(), log)}"
         finally:
             process.stop(1.0)
 

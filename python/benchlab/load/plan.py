@@ -8,18 +8,17 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
+from benchlab.load.drivers import driver
 from benchlab.load.workloads import BUILT_IN
 from benchlab.load.workloads.asked import Asked, BuiltIn, body_text
 from benchlab.model.errors import InputError
 from benchlab.model.experiment import Case, Expect, Load, Operation, Transaction, Workload
 from benchlab.model.grammar import LATER
+from benchlab.model.schemes import ASKED_BY, SCHEMES
 from benchlab.model.tree import from_plain, join, nearest
 
 VERSION = 1
-SCHEMES = ("http", "sqlite")
-"""Schemes of the URLs that a driver speaks."""
 _NS = 1_000_000_000
 
 
@@ -50,17 +49,18 @@ def make_plan(
     """
     load = case.load
     scheme = _scheme(urls)
-    at_once = load.connections if load.is_open else load.clients
+    at_once = load.connections if load.is_open else (load.clients or 1) // load.pipeline
     return {
         "version": VERSION,
         "seeds": seeds(seed, session, block),
-        "driver": _driver(case, scheme, urls),
+        "driver": driver(case, urls),
         "workload": _workload(_asked(case, scheme, urls, folder), scheme),
         "schedule": _schedule(load),
         "warmup_ns": _ns(load.warmup),
         "stop": _stop(load),
         "timeout_ns": _ns(load.timeout),
         "connection": load.connection,
+        "pipeline": load.pipeline,
         "workers": max(1, min(len(cpus), at_once or 1)),
         "cpus": list(cpus),
     }
@@ -82,14 +82,14 @@ def loading_plan(
     if case.system.at:
         what = f"loading data into a system that is already running {LATER}"
         raise InputError(what, key=f"systems.{case.system_name}.at")
-    driver = _driver(case, scheme, urls)
+    asked = driver(case, urls)
     if scheme == "sqlite":
         # A crash while loading costs a fresh start anyway, so nothing waits for the disk.
-        driver["pragmas"] = driver["pragmas"] | {"synchronous": "off"}
+        asked["pragmas"] = asked["pragmas"] | {"synchronous": "off"}
     return {
         "version": VERSION,
         "seeds": seeds(seed, 0, 0),
-        "driver": driver,
+        "driver": asked,
         "workload": _workload(loading.asked, scheme),
         "schedule": {"closed": {"clients": 1}},
         "warmup_ns": 0,
@@ -132,36 +132,6 @@ def _scheme(urls: Sequence[str]) -> str:
         what = f"a driver for {scheme}: {LATER}, which speaks {listed}"
         raise InputError(what, nearest=nearest(scheme, SCHEMES))
     return scheme
-
-
-def _driver(case: Case, scheme: str, urls: Sequence[str]) -> dict[str, Any]:
-    if scheme == "http":
-        return {"kind": "http", "targets": [_target(url) for url in urls]}
-    if len(urls) != 1:
-        raise InputError("sqlite: takes one database", key=f"systems.{case.system_name}.at")
-    path = urls[0].removeprefix("sqlite:").removeprefix("//")
-    settings = case.system.settings
-    pragmas = {name: str(value) for name, value in settings.items() if value is not None}
-    return {"kind": "sqlite", "path": path, "pragmas": pragmas}
-
-
-def _target(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        raise InputError(f"{url!r} is no URL") from None
-    try:
-        port = parts.port if parts.port is not None else 80
-    except ValueError:
-        port = 0
-    if port == 0:
-        raise InputError(f"{url!r} has no port between 1 and 65535")
-    if not parts.hostname:
-        raise InputError(f"{url!r} names no host")
-    if "@" in parts.netloc:
-        raise InputError("a user in an http: URL is not sent; use a header `Authorization`")
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"http://{host}:{port}"
 
 
 def _built_in(case: Case, scheme: str) -> tuple[BuiltIn, Workload] | None:
@@ -218,14 +188,15 @@ def _transaction(transaction: Transaction, scheme: str) -> dict[str, Any]:
 
 
 def _operation(operation: Operation, scheme: str, key: str) -> dict[str, Any]:
-    if (operation.sql is not None) != (scheme == "sqlite"):
-        spoken = "sql:" if scheme == "sqlite" else "get:, post: and their like"
-        raise InputError(
-            f"{operation.name!r} is not for {scheme}:, which is asked {spoken}", key=key
-        )
+    speaks = SCHEMES[scheme].speaks
+    if operation.speaks != speaks:
+        what = f"{operation.name!r} is not for {scheme}:, which is asked {ASKED_BY[speaks]}"
+        raise InputError(what, key=key)
     request: dict[str, Any]
     if operation.sql is not None:
         request = {"sql": operation.sql}
+    elif operation.command is not None:
+        request = {"command": list(operation.command)}
     else:
         request = {
             "http": {
@@ -249,6 +220,7 @@ def _expect(expect: Expect) -> dict[str, Any]:
         "body": expect.body,
         "contains": expect.contains,
         "headers": [list(header) for header in expect.headers.items()],
+        "reply": expect.reply,
         "rows": expect.rows,
         "first": expect.first,
         "keyed": expect.keyed,

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, SkipValidation
 
 from benchlab.model.evidence import Frozen
+from benchlab.model.schemes import Speaks
 from benchlab.model.tree import Node, Scalar
 
 
@@ -58,6 +59,7 @@ class Expect(Frozen):
     body: str | None = None
     contains: str | None = None
     headers: dict[str, str] = {}
+    reply: str | None = None
     rows: str | None = None
     first: str | None = None
     keyed: str | None = None
@@ -65,7 +67,7 @@ class Expect(Frozen):
 
 
 class Operation(Frozen):
-    """One request of a mix: over HTTP where `method` is given, a statement where `sql` is."""
+    """One request of a mix: over HTTP where `method` is given, else a statement or a command."""
 
     name: str
     method: str | None = None
@@ -74,8 +76,17 @@ class Operation(Frozen):
     body: str | None = None
     """The text, or `@` and the name of a file that holds it."""
     sql: str | None = None
+    command: tuple[str, ...] | None = None
+    """Name and arguments, of Redis and its like."""
     expect: Expect = Expect()
     for_each: str | None = None
+
+    @property
+    def speaks(self) -> Speaks:
+        """The kind of request."""
+        if self.command is not None:
+            return "command"
+        return "http" if self.sql is None else "sql"
 
 
 class Transaction(Frozen):
@@ -122,6 +133,8 @@ class Load(Frozen):
     timeout: float = 5.0
     think: float = 0.0
     connection: Literal["kept", "new"] = "kept"
+    pipeline: int = 1
+    """How many transactions may be under way on a connection; clients share one in such groups."""
 
     @property
     def is_open(self) -> bool:

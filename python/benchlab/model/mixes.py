@@ -254,6 +254,7 @@ EXPECT = Record(
         "body": Text(),
         "contains": Text(),
         "headers": MapOf(Text(written=True)),
+        "reply": Text(written=True),
         "rows": Text(written=True),
         "first": Text(written=True),
         "keyed": Text(),
@@ -262,12 +263,13 @@ EXPECT = Record(
 _REQUEST: dict[str, Form] = {
     **dict.fromkeys(METHODS, PATH),
     "sql": Text(),
+    "command": ListOf(Text(written=True), some=True),
     "headers": HEADERS,
     "body": Text(),
     "expect": EXPECT,
     "for_each": Text(),
 }
-_LATER = ("command", "script")
+_LATER = ("script",)
 _STEP = Record({**_REQUEST, "name": Text()}, later=_LATER)
 
 
@@ -315,21 +317,28 @@ def node_name(key: str) -> str:
     return re.sub(r"\\(.)", r"\1", quoted[1]) if quoted else key.rpartition(".")[2]
 
 
+CHECKS = {
+    "http": ("status", "body", "contains", "headers"),
+    "sql": ("rows", "first", "keyed"),
+    "command": ("reply", "contains", "rows"),
+}
+"""What can be expected of an answer, by the request."""
+
+
 def _operation(name: str, fields: dict[str, Any], node: Node, key: str) -> Operation:
-    ask = one_of(node, key, (*METHODS, "sql"))
+    ask = one_of(node, key, (*METHODS, "sql", "command"))
     expect = Expect.model_validate(fields.get("expect", {}))
-    if ask == "sql":
+    request: dict[str, Any]
+    if ask in ("sql", "command"):
         for other in ("headers", "body"):
             if other in fields:
-                fail(node.entries[other], join(key, other), "belongs to HTTP, not to sql")
-        wrong = [
-            part for part in ("status", "body", "contains", "headers") if getattr(expect, part)
-        ]
-        request: dict[str, Any] = {"sql": fields["sql"]}
+                fail(node.entries[other], join(key, other), f"belongs to HTTP, not to {ask}")
+        request = {ask: fields[ask]}
     else:
-        wrong = [part for part in ("rows", "first", "keyed") if getattr(expect, part)]
         request = {"method": ask.upper(), "path": fields[ask], "body": fields.get("body")}
         request["headers"] = tuple(fields.get("headers", {}).items())
+    checks = CHECKS.get(ask, CHECKS["http"])
+    wrong = [part for part in Expect.model_fields if getattr(expect, part) and part not in checks]
     if wrong:
         expected = node.entries["expect"]
         below = join(join(key, "expect"), wrong[0])

@@ -59,7 +59,7 @@ _WORDS: dict[str, str] = {
     "cores": "a number of cores",
     "count": "a number",
 }
-_NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:[eE][-+]?\d+)?"
+_NUMBER = r"[-+]?(?=\.?\d)(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:[eE][-+]?\d+)?"
 _QUANTITY = re.compile(rf"({_NUMBER})\s*([^\d\s.,+-]*)")
 
 
@@ -79,7 +79,7 @@ def parse(text: str, unit: str) -> float:
     """
     match = _QUANTITY.fullmatch(text.strip())
     wanted = f"{_WORDS[unit]} is written like {EXAMPLES[unit]}"
-    if match is None or not re.search(r"\d", match[1]):
+    if match is None:
         raise InputError(f"{text!r} is not {_WORDS[unit]}: {wanted}")
     number, name = float(match[1].replace(",", "")), match[2]
     scale = _SCALES[unit].get(name)

@@ -28,6 +28,7 @@ from benchlab.model.grammar import (
     Text,
     one_of,
 )
+from benchlab.model.schemes import SCHEMES
 from benchlab.model.tree import Node, fail, from_plain, join, nearest
 
 CLIENTS = 16
@@ -64,8 +65,6 @@ class Known:
     kinds: Mapping[str, frozenset[str]] = field(default_factory=lambda: KINDS)
     workloads: Mapping[str, WorkloadKeys] | None = None
     """None: any name and option passes here, and whoever makes the Plan judges them."""
-    schemes: tuple[str, ...] = ("http", "sqlite")
-    """Schemes of the URLs that a driver speaks."""
     counters: frozenset[str] = frozenset()
     """The systems' own metrics."""
 
@@ -195,12 +194,12 @@ def _check_url(node: Node, key: str, url: str, known: Known, names: tuple[str, .
     scheme, colon, rest = url.partition(":")
     if not colon or not rest.strip("/"):
         fail(node, key, f"{url!r} is no URL, such as http://127.0.0.1:8080/")
-    if scheme not in known.schemes:
-        listed = ", ".join(f"{name}:" for name in known.schemes)
+    if scheme not in SCHEMES:
+        listed = ", ".join(f"{name}:" for name in SCHEMES)
         what = f"a driver for {scheme}: {LATER}, which speaks {listed}"
-        fail(node, key, what, nearest(scheme, known.schemes))
+        fail(node, key, what, nearest(scheme, SCHEMES))
     mentions.check(node, key, url, names)
-    _check_address(node, key, url, (), needs_host=scheme == "http")
+    _check_address(node, key, url, (), needs_host=SCHEMES[scheme].port is not None)
     if scheme == "http" and "@" in url.partition("://")[2].partition("/")[0]:
         fail(node, key, "a user in an http: URL is not sent; use a header `Authorization`")
 
@@ -316,6 +315,7 @@ LOAD = Record(
         "timeout": Quantity("s", high=3600),
         "think": Quantity("s", zero=True, high=3600),
         "connection": Choice(("kept", "new")),
+        "pipeline": Count(high=1024),
     }
 )
 _OPEN_ALONE = ("arrivals", "connections", "shape")
@@ -341,6 +341,12 @@ def read_load(node: Node, key: str = "load") -> Load:
         for name in _OPEN_ALONE:
             refuse(name, "belongs to an open load, which needs rate:")
         fields.setdefault("clients", CLIENTS)
+    pipeline = fields.get("pipeline", 1)
+    if pipeline > 1 and fields.get("connection") == "new":
+        refuse("pipeline", "a connection for each transaction carries one at a time")
+    if fields.get("clients", pipeline) % pipeline:
+        what = f"{fields['clients']} clients cannot share connections in groups of {pipeline}"
+        refuse("pipeline", what)
     fields |= fields.pop("transactions", {})
     if "transactions" in fields or "per_client" in fields:
         at = node.entries["transactions"]

@@ -9,9 +9,16 @@ from urllib.parse import SplitResult, urlsplit
 
 from benchlab.host import ports
 from benchlab.model.errors import InputError
+from benchlab.model.schemes import SCHEMES
 
-PORTS = {"http": 80, "https": 443}
 ANSWER_S = 2.0
+
+
+def _port(scheme: str) -> int | None:
+    """The port of a URL that names none."""
+    if scheme == "https":
+        return 443
+    return SCHEMES[scheme].port if scheme in SCHEMES else None
 
 
 class NotReadyError(Exception):
@@ -26,7 +33,7 @@ def split(url: str) -> SplitResult:
     """Takes a URL apart. Raises InputError when host or port cannot be told from it."""
     try:
         parts = urlsplit(url)
-        port = parts.port or PORTS.get(parts.scheme)
+        port = parts.port or _port(parts.scheme)
     except ValueError as error:
         raise InputError(f"`{url}` is not a URL: {error}", key="url") from error
     if not parts.hostname or port is None:
@@ -37,7 +44,7 @@ def split(url: str) -> SplitResult:
 def address(url: str) -> tuple[str, int]:
     """Host and port of a URL."""
     parts = split(url)
-    return parts.hostname or "", parts.port or PORTS[parts.scheme]
+    return parts.hostname or "", parts.port or _port(parts.scheme) or 0
 
 
 def accepts(host: str, port: int) -> None:
@@ -53,7 +60,7 @@ def answers(url: str, below: int = 500) -> None:
     """
     parts = split(url)
     host, port = address(url)
-    if parts.scheme not in PORTS:
+    if not parts.scheme.startswith("http"):
         accepts(host, port)
         return
     if parts.scheme == "https":

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::time::Duration;
 
 use engine::net::waiting::Waiting;
@@ -158,6 +158,16 @@ pub fn has(program: &str) -> bool {
         eprintln!("skipped: {program} is not installed");
     }
     found
+}
+
+/// A port that nobody listens on, for a server that must be told one. It lies below those that the
+/// system hands out, so that no test that runs beside this one is given it meanwhile.
+pub fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let beginning = 20_000 + (std::process::id() % 100) as u16 * 100;
+    let candidates = (0..100).map(|_| beginning + NEXT.fetch_add(1, Ordering::Relaxed) % 100);
+    let mut free = candidates.filter(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok());
+    free.next().expect("one in a hundred is free")
 }
 
 /// A null server in a process of its own, which ends with this value.

@@ -1,14 +1,14 @@
 //! Trials against Redis: the null server, and the real one where it is installed.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tally::{Counter, Kind};
 
-use crate::laboratory::{Measured, NullServer, has, measure, measure_each, plan};
+use crate::laboratory::{Measured, NullServer, free_port, has, measure, measure_each, plan};
 
 /// A variable that is set wherever tests run, and what it holds.
 const SECRET: &str = "${env:CARGO_PKG_NAME}";
@@ -23,9 +23,7 @@ struct Redis {
 
 impl Redis {
     fn start() -> Redis {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
+        let port = free_port();
         let folder = tempfile::tempdir().unwrap();
         let child = Command::new("redis-server")
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])

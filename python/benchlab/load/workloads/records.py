@@ -16,6 +16,7 @@ from benchlab.load.workloads.asked import Asked, BuiltIn, Loading
 from benchlab.model.errors import InputError
 from benchlab.model.experiment import Expect, Operation, Transaction, Workload
 from benchlab.model.grammar import Choice, Count, Quantity, Record
+from benchlab.model.schemes import SCHEMES
 from benchlab.model.sections import WorkloadKeys
 
 RECORDS = 100_000
@@ -46,51 +47,77 @@ latest of the records that were loaded, not of those inserted since."""
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a store's driver is asked: operations by what they do, `None` for what it cannot."""
+    """How a store's driver is asked: an operation a kind, `None` for what it cannot."""
 
-    schema: str | None = None
-    insert: str | tuple[str, ...] = ()
-    write: str | tuple[str, ...] = ()
+    insert: Operation
+    write: Operation
     """Inserts a record, or overwrites one that is there."""
-    read: str | tuple[str, ...] = ()
-    read_many: str | tuple[str, ...] | None = None
-    update: str | tuple[str, ...] = ()
-    scan: str | tuple[str, ...] | None = None
+    read: Operation
+    update: Operation
+    schema: Operation | None = None
+    read_many: Operation | None = None
+    scan: Operation | None = None
 
-    def operation(
-        self, kind: str, scheme: str, expect: Expect | None = None, *, for_each: str | None = None
-    ) -> Operation:
-        """The operation of that kind; `for_each` names the list it is asked for each element of.
+    def operation(self, kind: str, scheme: str) -> Operation:
+        """The operation of that kind.
 
         Raises:
             InputError: when the store cannot do that.
         """
-        request = getattr(self, kind)
-        if not request:
+        operation: Operation | None = getattr(self, kind)
+        if operation is None:
             what = f"{scheme}: has no {kind}"
             raise InputError(what, key=f"workload.options.{kind}")
-        asked: dict[str, Any] = {"sql": request} if isinstance(request, str) else {}
-        return Operation(name=kind, for_each=for_each, expect=expect or Expect(), **asked)
+        return operation
+
+
+_ONE, _CHECKED = Expect(rows="1"), Expect(keyed="value")
 
 
 def _sql(key: str, upsert: str) -> Dialect:
     insert = "INSERT INTO records (id, value) VALUES (${id}, ${value})"
+    table = f"CREATE TABLE IF NOT EXISTS records (id {key} PRIMARY KEY, value TEXT NOT NULL)"
+    select = "SELECT id, value FROM records WHERE"
     return Dialect(
-        schema=f"CREATE TABLE IF NOT EXISTS records (id {key} PRIMARY KEY, value TEXT NOT NULL)",
-        insert=insert,
-        write=upsert.format(insert=insert),
-        read="SELECT id, value FROM records WHERE id = ${id}",
-        read_many="SELECT id, value FROM records WHERE id IN (${ids})",
-        update="UPDATE records SET value = ${value} WHERE id = ${id}",
-        scan="SELECT id, value FROM records WHERE id >= ${id} ORDER BY id LIMIT ${scan}",
+        schema=Operation(name="schema", sql=table),
+        insert=Operation(name="insert", sql=insert),
+        write=Operation(name="insert", sql=f"{insert} {upsert}"),
+        read=Operation(
+            name="read", sql=f"{select} id = ${{id}}", expect=Expect(rows="1", keyed="value")
+        ),
+        read_many=Operation(
+            name="read_many",
+            sql=f"{select} id IN (${{ids}})",
+            expect=Expect(rows="${ids}", keyed="value"),
+        ),
+        update=Operation(
+            name="update", sql="UPDATE records SET value = ${value} WHERE id = ${id}", expect=_ONE
+        ),
+        scan=Operation(
+            name="scan", sql=f"{select} id >= ${{id}} ORDER BY id LIMIT ${{scan}}", expect=_CHECKED
+        ),
     )
 
 
-_ON_CONFLICT = "{insert} ON CONFLICT (id) DO UPDATE SET value = excluded.value"
+def _redis() -> Dialect:
+    record, taken = "record:${id}", Expect(reply="OK")
+    write = ("SET", record, "${value}")
+    return Dialect(
+        insert=Operation(name="insert", command=write, expect=taken),
+        write=Operation(name="insert", command=write, expect=taken),
+        read=Operation(name="read", command=("GET", record), expect=_CHECKED),
+        read_many=Operation(name="read_many", command=("MGET", "record:${ids}"), expect=_CHECKED),
+        update=Operation(name="update", command=(*write, "XX"), expect=taken),
+    )
+
+
+_ON_CONFLICT = "ON CONFLICT (id) DO UPDATE SET value = excluded.value"
 DIALECTS: Mapping[str, Dialect] = {
     "sqlite": _sql("INTEGER", _ON_CONFLICT),
+    "postgresql": _sql("BIGINT", _ON_CONFLICT),
+    "redis": _redis(),
 }
-"""By the scheme of the URL."""
+"""By the driver."""
 
 
 def ask(workload: Workload, urls: Sequence[str], _folder: Path, case: str) -> Asked:
@@ -100,7 +127,7 @@ def ask(workload: Workload, urls: Sequence[str], _folder: Path, case: str) -> As
         InputError: when the store cannot do what has a share, or nothing has one.
     """
     scheme = urls[0].partition(":")[0]
-    dialect = DIALECTS[scheme]
+    dialect = DIALECTS[SCHEMES[scheme].driver]
     options = workload.options
     shares, distribution = YCSB[options["ycsb"]] if "ycsb" in options else ({}, "zipfian")
     given = {kind: options[kind] for kind in KINDS if options.get(kind)}
@@ -132,31 +159,25 @@ def ask(workload: Workload, urls: Sequence[str], _folder: Path, case: str) -> As
 
 
 def _operations(kind: str, dialect: Dialect, scheme: str, new: str) -> tuple[Operation, ...]:
-    read = dialect.operation("read", scheme, Expect(rows="1", keyed="value"))
-    update = dialect.operation("update", scheme, Expect(rows="1"))
     match kind:
-        case "read":
-            return (read,)
-        case "read_many":
-            return (dialect.operation("read_many", scheme, Expect(rows="${ids}", keyed="value")),)
-        case "update":
-            return (update,)
         case "read_modify_write":
-            return (read, update)
-        case "scan":
-            return (dialect.operation("scan", scheme, Expect(keyed="value")),)
+            return (dialect.read, dialect.update)
+        case "insert":
+            return (_new(dialect.write, new),)
         case _:
-            return (_named(dialect.operation("write", scheme), new),)
+            return (dialect.operation(kind, scheme),)
 
 
-def _named(operation: Operation, new: str) -> Operation:
-    """The operation on a new record, called an insert."""
+def _new(operation: Operation, new: str) -> Operation:
+    """The operation on a new record."""
 
     def renamed(text: str) -> str:
         return text.replace("${id}", f"${{{new}}}").replace("${value}", f"${{{new}_value}}")
 
-    sql = None if operation.sql is None else renamed(operation.sql)
-    return operation.model_copy(update={"name": "insert", "sql": sql})
+    if operation.sql is not None:
+        return operation.model_copy(update={"sql": renamed(operation.sql)})
+    command = tuple(renamed(word) for word in operation.command or ())
+    return operation.model_copy(update={"command": command})
 
 
 def _keys(distribution: str, records: int) -> dict[str, Any]:
@@ -171,14 +192,14 @@ def _text_of(key: str, workload: Workload) -> dict[str, Any]:
 
 def load(workload: Workload, scheme: str) -> Loading:
     """All records, filled by transactions of a thousand."""
-    dialect = DIALECTS[scheme]
+    dialect = DIALECTS[SCHEMES[scheme].driver]
     records = int(workload.data.get("records", RECORDS))
     values = {
         "id": {"batch": {"start": 1, "length": _ROWS_AT_ONCE, "last": records}},
         "value": _text_of("id", workload),
     }
-    schema = () if dialect.schema is None else (Operation(name="schema", sql=dialect.schema),)
-    insert = dialect.operation("insert", scheme, for_each="id")
+    schema = () if dialect.schema is None else (dialect.schema,)
+    insert = dialect.insert.model_copy(update={"for_each": "id"})
     filling = Transaction(name="load", operations=(*schema, insert))
     return Loading(Asked((filling,), values), -(-records // _ROWS_AT_ONCE))
 
@@ -204,7 +225,7 @@ RECORDS_WORKLOAD = BuiltIn(
             }
         ),
     ),
-    schemes=tuple(DIALECTS),
+    schemes=tuple(name for name, scheme in SCHEMES.items() if scheme.driver in DIALECTS),
     ask=ask,
     load=load,
 )

@@ -92,7 +92,10 @@ fn answers_without_a_question_are_noticed() {
 
 #[test]
 fn refused_connections_fail_and_do_not_keep_the_worker_busy() {
-    let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    // A client's own port is taken, so that nobody else comes to listen on it.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let gone = client.local_addr().unwrap().to_string();
     for schedule in [CLOSED(), OPEN()] {
         for connection in ["kept", "new"] {
             let keys = json!({

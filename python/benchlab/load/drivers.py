@@ -1,0 +1,130 @@
+"""The Plan's driver, from the URLs of a system.
+
+One function a driver: what the URLs say becomes its fields. A password is never among them, but the
+name of the environment variable that the agent finds it in. Absent: what is asked.
+"""
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+
+from benchlab.model.errors import InputError
+from benchlab.model.experiment import Case
+from benchlab.model.schemes import SCHEMES
+from benchlab.model.secrets import mask
+
+
+def driver(case: Case, urls: Sequence[str]) -> dict[str, Any]:
+    """The Plan's driver for a system at these URLs, which share one scheme."""
+    kind = SCHEMES[urls[0].partition(":")[0]].driver
+    return {"kind": kind, **_FIELDS[kind](case, urls)}
+
+
+def _http(_case: Case, urls: Sequence[str]) -> dict[str, Any]:
+    for url in urls:
+        if "@" in _split(url).netloc:
+            raise InputError("a user in an http: URL is not sent; use a header `Authorization`")
+    return {"targets": _targets(urls)}
+
+
+def _sqlite(case: Case, urls: Sequence[str]) -> dict[str, Any]:
+    if len(urls) != 1:
+        raise InputError("sqlite: takes one database", key=f"systems.{case.system_name}.at")
+    path = urls[0].removeprefix("sqlite:").removeprefix("//")
+    settings = case.system.settings
+    pragmas = {name: str(value) for name, value in settings.items() if value is not None}
+    return {"path": path, "pragmas": pragmas}
+
+
+def _postgresql(case: Case, urls: Sequence[str]) -> dict[str, Any]:
+    """`postgresql://USER@HOST:PORT/DATABASE`, whose user is `PGUSER` or `postgres` by default."""
+    first = _alike(case, urls)
+    return {
+        "targets": _targets(urls),
+        "user": unquote(first.username or os.environ.get("PGUSER", "postgres")),
+        "password": _password(case, first, "PGPASSWORD"),
+        "database": unquote(first.path.removeprefix("/")) or None,
+    }
+
+
+def _redis(case: Case, urls: Sequence[str]) -> dict[str, Any]:
+    """`redis://USER@HOST:PORT/DATABASE?resp=3`, all but the host at will."""
+    first = _alike(case, urls)
+    path = first.path.strip("/")
+    version = parse_qs(first.query).get("resp", ["2"]) if first.query else ["2"]
+    if (path and not path.isdecimal()) or version not in (["2"], ["3"]):
+        what = f"{mask(urls[0])!r} is not redis://host:port/DATABASE?resp=2 (or 3)"
+        raise InputError(what, key=f"systems.{case.system_name}")
+    return {
+        "targets": _targets(urls),
+        "user": unquote(first.username or "") or None,
+        "password": _password(case, first, "REDISCLI_AUTH"),
+        "database": int(path or 0),
+        "resp": int(version[0]),
+    }
+
+
+_FIELDS: Mapping[str, Callable[[Case, Sequence[str]], dict[str, Any]]] = {
+    "http": _http,
+    "sqlite": _sqlite,
+    "postgresql": _postgresql,
+    "redis": _redis,
+}
+
+
+def _alike(case: Case, urls: Sequence[str]) -> SplitResult:
+    """The first URL, which the others differ from in host and port alone."""
+    parts = [_split(url) for url in urls]
+    if len({(part.username, part.password, part.path, part.query) for part in parts}) > 1:
+        what = "the URLs of one system differ in more than host and port"
+        raise InputError(what, key=f"systems.{case.system_name}.at")
+    return parts[0]
+
+
+def _targets(urls: Sequence[str]) -> list[str]:
+    parts = [_split(url) for url in urls]
+    return [f"{part.scheme}://{_host(part)}:{_port(part)}" for part in parts]
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise InputError(f"{mask(url)!r} is no URL") from None
+    if _port(parts) == 0:
+        raise InputError(f"{mask(url)!r} has no port between 1 and 65535")
+    if not parts.hostname:
+        raise InputError(f"{mask(url)!r} names no host")
+    return parts
+
+
+def _port(parts: SplitResult) -> int:
+    """The port, the scheme's own where none is given; 0 for what is none."""
+    try:
+        return (SCHEMES[parts.scheme].port or 0) if parts.port is None else parts.port
+    except ValueError:
+        return 0
+
+
+def _host(parts: SplitResult) -> str:
+    name = parts.hostname or ""
+    return f"[{name}]" if ":" in name else name
+
+
+def _password(case: Case, parts: SplitResult, variable: str) -> str | None:
+    """Where the agent finds the password: what the file's URL names, or else this variable.
+
+    The URL at hand has its mentions filled in, so the file's own is looked at.
+
+    Raises:
+        InputError: where the URL itself has a password.
+    """
+    if parts.password is None:
+        return f"${{env:{variable}}}" if variable in os.environ else None
+    for written in (*case.system.at, case.system.url or ""):
+        if found := re.search(r"://[^/@]*?:(\$\{env:\w+\})@", written):
+            return found[1]
+    what = f"a password does not belong in a URL; set {variable} and leave it out"
+    raise InputError(what, key=f"systems.{case.system_name}.at")

@@ -1,0 +1,45 @@
+"""The schemes of URLs that systems are asked by: one row each, and what follows from it alone.
+
+Absent: what a URL becomes in a Plan, and what is asked of a system.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Speaks = Literal["http", "sql", "command"]
+"""The kind of request."""
+ASKED_BY: Mapping[Speaks, str] = {
+    "http": "get:, post: and their like",
+    "sql": "sql:",
+    "command": "command:",
+}
+"""How a mix writes it."""
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A scheme that a driver of the engine speaks."""
+
+    driver: str
+    """The driver's name in a Plan."""
+    speaks: Speaks
+    port: int | None = None
+    """Of a URL that names none; None where there is no network."""
+    encrypted: bool = False
+    minute: Mapping[str, object] | None = None
+    """The least that can be asked without any data; None where a page is."""
+
+
+_SELECT = {"select": {"sql": "SELECT 1", "expect": {"rows": "1", "first": "1"}}}
+_PING = {"ping": {"command": ["PING"], "expect": {"reply": "PONG"}}}
+
+SCHEMES: Mapping[str, Scheme] = {
+    "http": Scheme("http", "http", 80),
+    "sqlite": Scheme("sqlite", "sql", minute=_SELECT),
+    "postgresql": Scheme("postgresql", "sql", 5432, minute=_SELECT),
+    "postgresqls": Scheme("postgresql", "sql", 5432, encrypted=True, minute=_SELECT),
+    "redis": Scheme("redis", "command", 6379, minute=_PING),
+    "rediss": Scheme("redis", "command", 6379, encrypted=True, minute=_PING),
+}
+"""By the part of a URL before the colon."""
