@@ -1,6 +1,7 @@
 """Ctrl-C at any moment of the command's start is one line and a code, whatever is coming in."""
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -12,9 +13,12 @@ from benchlab.cli import interrupting
 from benchlab.model.errors import Exit
 
 COMMAND = [sys.executable, "-c", "from benchlab.cli.main import main; main()"]
-DEAF = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]
-"""Starts a program that Ctrl-C does not reach until it takes it up itself."""
 SIGINT_BIT = 1 << 1
+
+
+def deaf() -> None:
+    """Has a program to come not be reached by Ctrl-C until it takes it up itself."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def takes_ctrl_c(pid: int) -> bool:
@@ -27,7 +31,11 @@ def takes_ctrl_c(pid: int) -> bool:
 def interrupted(arguments: list[str], delay_s: float) -> tuple[int, str, str]:
     """Code, output and errors of a command sent SIGINT that long after it listens to it."""
     process = subprocess.Popen(
-        [*DEAF, *COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*COMMAND, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=deaf,
     )
     deadline = time.monotonic() + 30
     while not takes_ctrl_c(process.pid):
