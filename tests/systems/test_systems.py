@@ -4,10 +4,11 @@ import os
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,12 @@ def python(code: str, **more: object) -> System:
     """A server of a few lines of Python."""
     start = f"{sys.executable} -c '{code}' ${{port}}"
     return System.model_validate({"kind": "command", "start": start, "url": URL, **more})
+
+
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline, "never came to be"
 
 
 def served(url: str) -> str:
@@ -208,6 +215,23 @@ def test_what_already_runs_is_reached_and_left_alone(place: Place) -> None:
     assert "is gone" in (instance.died() or "")
     with pytest.raises(HostError, match="cannot be measured: nobody answers"):
         kind_of("staging", system).start("staging", system, there)
+
+
+def test_one_that_ended_is_gone_though_nobody_asked_yet_how(place: Place) -> None:
+    port = ports.free()
+    listening = f"import socket; s = socket.create_server(('127.0.0.1', {port})); input()"
+    child = subprocess.Popen([sys.executable, "-c", listening], stdin=subprocess.PIPE)
+    try:
+        system = System(kind="x", at=(f"redis://127.0.0.1:{port}",))
+        until(lambda: ports.accepts("127.0.0.1", port))
+        instance = kind_of("x", system).start("x", system, place)
+        assert instance.died() is None
+        child.kill()
+        until(lambda: instance.died() == f"ended: its process {child.pid} is gone")
+        assert child.returncode is None
+    finally:
+        child.kill()
+        child.communicate()
 
 
 def test_a_restart_command_begins_a_session(place: Place) -> None:

@@ -4,12 +4,15 @@ A session begins with its `restart:` command where it has one, otherwise with ne
 a pause of random length. Absent: any change to it but that.
 """
 
+import contextlib
 import random
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from benchlab.host import ports
 from benchlab.host.probes import Root
@@ -36,12 +39,19 @@ class Reached:
         local = [port for host, port in map(reach.address, urls) if host in LOOPBACK]
         pid = ports.holder(local[0]) if local else None
         self.root = Root(pid) if pid else None
+        # It knows the process by when it began too, since another may be given the number.
+        self._process = psutil.Process(pid) if pid else None
 
     def died(self) -> str | None:
         """Told only where its process is known."""
-        if self.root is None or Path(f"/proc/{self.root.pid}").exists():
+        process = self._process
+        if process is None:
             return None
-        return f"ended: its process {self.root.pid} is gone"
+        # Nobody may have asked yet how it ended.
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                return None
+        return f"ended: its process {process.pid} is gone"
 
     def keep(self, snapshot: Path) -> bool:
         """Its data are not ours to copy."""
