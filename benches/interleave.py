@@ -1,0 +1,192 @@
+"""Two generators against the same server, in turns, and what each costs.
+
+Generator and server have a core each. The two take turns, the agent asking exactly as often as the
+peer just did, so that a noisy neighbour hits both. CPU time is that of the whole process from start
+to end. Absent: which peer, which server and what is asked; each protocol's file says that.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchlab.store.measurement import Measurement
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one run of a generator cost."""
+
+    requests: int
+    cpu_s: float
+    elapsed_s: float
+
+    @property
+    def cpu_us_per_request(self) -> float:
+        """CPU time, user and system, per request."""
+        return self.cpu_s / self.requests * 1e6
+
+    @property
+    def rate(self) -> float:
+        """Requests a second, start and end of the process included."""
+        return self.requests / self.elapsed_s
+
+
+def options(description: str | None, connections: int) -> argparse.Namespace:
+    """What the command line says; `connections` is what it says by default."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--binaries", type=Path, default=ROOT / "python/benchlab/bin")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--connections", type=int, default=connections)
+    parser.add_argument("--cpus", type=int, nargs=2, default=[0, 1], metavar=("OWN", "SERVER"))
+    return parser.parse_args()
+
+
+def pinned(cpu: int, command: list[str]) -> list[str]:
+    """The command, on one core."""
+    return ["taskset", "-c", str(cpu), *command]
+
+
+def run(command: list[str], text: bytes = b"") -> tuple[bytes, float, float]:
+    """Runs a command: its output, its CPU time and how long it took, in seconds."""
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as taken:
+        given.write(text)
+        given.seek(0)
+        begun = time.monotonic()
+        process = subprocess.Popen(command, stdin=given, stdout=taken)
+        _, status, usage = os.wait4(process.pid, 0)
+        elapsed = time.monotonic() - begun
+        # The status was taken here, so the process object must not ask for it again.
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            sys.exit(f"{command[-1]} ended with {process.returncode}")
+        taken.seek(0)
+        return taken.read(), usage.ru_utime + usage.ru_stime, elapsed
+
+
+def agent(
+    program: Path, keys: Mapping[str, Any], connections: int, requests: int, cpu: int
+) -> Cost:
+    """A run of the agent by a Plan with these keys, driver and workload, and so many requests.
+
+    Each of them must be answered, and answered rightly.
+    """
+    plan = {
+        "version": 1,
+        "seeds": {"keys": 1, "values": 2, "arrivals": 3, "faults": 4},
+        "schedule": {"closed": {"clients": connections}},
+        "stop": {"transactions": requests},
+        "cpus": [cpu],
+        **keys,
+    }
+    measured, cpu_s, elapsed_s = run([str(program)], json.dumps(plan).encode())
+    with tempfile.NamedTemporaryFile() as file:
+        Path(file.name).write_bytes(measured)
+        measurement = Measurement.read(Path(file.name))
+    if (right := measurement.totals()["ok"]) != requests:
+        sys.exit(f"{right} of {requests} answers are right: {measurement.events('error')}")
+    return Cost(requests, cpu_s, elapsed_s)
+
+
+@contextlib.contextmanager
+def nullserver(program: Path, arguments: list[str], cpu: int) -> Iterator[str]:
+    """The null server's address, while it runs."""
+    command = [str(program), *arguments, "--cpu", str(cpu)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        if process.stdout is None:
+            sys.exit("the null server has no output")
+        yield json.loads(process.stdout.readline())["listening"]
+        process.kill()
+
+
+@contextlib.contextmanager
+def server(command: list[str], port: int, cpu: int) -> Iterator[str]:
+    """The address of a server that listens on this port, while it runs."""
+    with subprocess.Popen(pinned(cpu, command)) as process:
+        try:
+            wait_for(port)
+            yield f"127.0.0.1:{port}"
+        finally:
+            process.terminate()
+
+
+def free_port() -> int:
+    """A port that nothing listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+def wait_for(port: int) -> None:
+    """Waits until something listens."""
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+    sys.exit(f"nothing listens on {port}")
+
+
+def heading(options: argparse.Namespace) -> None:
+    """Prints what the table is of, and its head."""
+    print(f"{options.connections} connections, {options.rounds} rounds in turns\n")
+    print("| server | generator | CPU µs/request, median | range | × | requests/s | × |")
+    print("|---|---|---:|---:|---:|---:|---:|")
+
+
+def compare(
+    server: str,
+    rounds: int,
+    peer: tuple[str, Callable[[], Cost]],
+    ours: Mapping[str, Callable[[Cost], Cost]],
+) -> None:
+    """Runs the peer and then each of ours in turns; prints their lines and ratios to the peer's.
+
+    Args:
+        server: What is asked, as the table calls it.
+        rounds: How many turns each has.
+        peer: Its name, and a run of it.
+        ours: Runs by their names; each is given what the peer's last run did.
+    """
+    name, run_peer = peer
+    costs: dict[str, list[Cost]] = {each: [] for each in (name, *ours)}
+    for _ in range(rounds):
+        costs[name].append(run_peer())
+        for each, run_ours in ours.items():
+            costs[each].append(run_ours(costs[name][-1]))
+    for each, runs in costs.items():
+        print(_row(server, each, runs, costs[name]), flush=True)
+
+
+def _row(server: str, name: str, runs: list[Cost], peers: list[Cost]) -> str:
+    def median(costs: list[Cost], figure: Callable[[Cost], float]) -> float:
+        return statistics.median(map(figure, costs))
+
+    def cpu(cost: Cost) -> float:
+        return cost.cpu_us_per_request
+
+    def rate(cost: Cost) -> float:
+        return cost.rate
+
+    of_peer = f"{median(runs, cpu) / median(peers, cpu):.2f}"
+    faster = f"{median(runs, rate) / median(peers, rate):.2f}"
+    if runs is peers:
+        of_peer = faster = ""
+    spread = f"{min(map(cpu, runs)):.2f}–{max(map(cpu, runs)):.2f}"
+    return (
+        f"| {server} | {name} | {median(runs, cpu):.2f} | {spread} | {of_peer} "
+        f"| {median(runs, rate):,.0f} | {faster} |"
+    )
