@@ -24,6 +24,7 @@ WAYS: dict[str, Any] = {
     "sleep": "sleep",
     "sleep, epoll": "sleep",
     "coalesce": {"coalesce": {"answers": 8, "window_ns": 1_000_000}},
+    "tick of 1 ms": {"tick": {"every_ns": 1_000_000}},
     "spin": "spin",
 }
 FIGURES = ("due", "issued", "late_p50", "late_p99", "late_max", "cpu")

@@ -285,7 +285,10 @@ impl Caller<'_> {
         while now < at {
             let left = at.since(now);
             let spins = match self.shared.waiting {
-                Waiting::Sleep | Waiting::SpinThenSleep | Waiting::Coalesce { .. } => false,
+                Waiting::Sleep
+                | Waiting::SpinThenSleep
+                | Waiting::Coalesce { .. }
+                | Waiting::Tick(_) => false,
                 Waiting::SleepThenSpin => left <= SPIN,
                 Waiting::Spin => true,
             };

@@ -668,6 +668,13 @@ pub enum Wait {
         /// microseconds count.
         window_ns: u64,
     },
+    /// Sleep for a length of time, whatever comes meanwhile, and then see to all of it at once: the
+    /// fewest wake-ups at a low rate, for requests and answers that are both up to that late, which
+    /// adds to the latencies that are measured.
+    Tick {
+        /// How long, in nanoseconds.
+        every_ns: u64,
+    },
 }
 
 /// The simulated server and network.

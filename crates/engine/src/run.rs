@@ -323,6 +323,7 @@ fn waiting(plan: &Plan) -> Waiting {
         (Wait::Coalesce { answers, window_ns }, _) => {
             Waiting::Coalesce { answers, window: Nanos(window_ns) }
         }
+        (Wait::Tick { every_ns }, _) => Waiting::Tick(Nanos(every_ns)),
         (Wait::Auto, Schedule::Open { .. }) if !plan.cpus.is_empty() => Waiting::SleepThenSpin,
         (Wait::Auto, Schedule::Closed { clients, .. })
             if !plan.cpus.is_empty() && *clients <= FEW * plan.workers =>

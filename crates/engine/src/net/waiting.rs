@@ -4,6 +4,8 @@
 //! from it: which way suits a Plan.
 
 use std::io;
+use std::thread;
+use std::time::Duration;
 
 use base::{Instant, Nanos};
 
@@ -32,6 +34,8 @@ pub enum Waiting {
         /// How long fewer of them are left waiting.
         window: Nanos,
     },
+    /// For so long, whatever comes meanwhile. What is due or answered is noticed up to that late.
+    Tick(Nanos),
 }
 
 impl Waiting {
@@ -43,12 +47,13 @@ impl Waiting {
             Waiting::SpinThenSleep => "spin_then_sleep",
             Waiting::Spin => "spin",
             Waiting::Coalesce { .. } => "coalesce",
+            Waiting::Tick(_) => "tick",
         }
     }
 
     /// Whether it ever polls.
     pub fn spins(self) -> bool {
-        !matches!(self, Waiting::Sleep | Waiting::Coalesce { .. })
+        !matches!(self, Waiting::Sleep | Waiting::Coalesce { .. } | Waiting::Tick(_))
     }
 }
 
@@ -87,6 +92,7 @@ impl Waiter {
             Waiting::SleepThenSpin if deadline.since(now) <= SPIN => Ok(spin(source, deadline)?.1),
             Waiting::SleepThenSpin => sleep(source, now, deadline - SPIN),
             Waiting::SpinThenSleep => self.spin_then_sleep(source, now, deadline),
+            Waiting::Tick(length) => tick(source, length),
         }
     }
 
@@ -110,6 +116,16 @@ impl Waiter {
 
 fn sleep(source: &mut impl Source, now: Instant, deadline: Instant) -> io::Result<Instant> {
     source.sleep(now, deadline)?;
+    Ok(source.now())
+}
+
+/// Sleeps for a length of time unless there is something at once; tells when it was over.
+fn tick(source: &mut impl Source, length: Nanos) -> io::Result<Instant> {
+    // Looking hands over what is to be sent, too.
+    if !source.look()? {
+        thread::sleep(Duration::from_nanos(length.0));
+        source.look()?;
+    }
     Ok(source.now())
 }
 

@@ -81,6 +81,10 @@ impl Plan {
             let sensible = (1_000..=1_000_000_000).contains(&window_ns);
             need(sensible, "wait.coalesce.window_ns", "a window is 1000 ns to 1 s")?;
         }
+        if let Wait::Tick { every_ns } = self.wait {
+            let sensible = (10_000..=1_000_000_000).contains(&every_ns);
+            need(sensible, "wait.tick.every_ns", "a tick is 10000 ns to 1 s")?;
+        }
         let (path, count) = match self.stop {
             Stop::DurationNs(duration) => ("stop.duration_ns", duration),
             Stop::Transactions(count) => ("stop.transactions", count),
@@ -137,8 +141,8 @@ impl Plan {
             need(self.net != Net::Sim, "net", "`sqlite` has no network to simulate")?;
             need(self.sim.is_none(), "sim", "`sqlite` has no network to simulate")?;
             need(self.pipeline == 1, "pipeline", "`sqlite` answers at once: 1")?;
-            let coalesces = matches!(self.wait, Wait::Coalesce { .. });
-            need(!coalesces, "wait", "`sqlite` has no answers to wait for")?;
+            let of_networks = matches!(self.wait, Wait::Coalesce { .. } | Wait::Tick { .. });
+            need(!of_networks, "wait", "`sqlite` has no answers to wait for")?;
         }
         for (t, transaction) in self.workload.transactions.iter().enumerate() {
             for (o, operation) in transaction.operations.iter().enumerate() {

@@ -162,6 +162,24 @@ fn coalescing_is_named_and_does_its_work() {
 }
 
 #[test]
+fn a_tick_makes_few_wakes_of_many_requests() {
+    let server = NullServer::start(&[]);
+    let shape = json!([{"from_per_second": 2000, "to_per_second": 2000, "length_ns": SECOND}]);
+    let keys = json!({
+        "schedule": {"open": {"connections": 64, "shape": shape}},
+        "wait": {"tick": {"every_ns": 20 * MILLISECOND}}, "stop": {"duration_ns": SECOND},
+    });
+    for measured in measure_each(&plan(&server.address, keys)) {
+        assert_eq!(measured.notes("start")[0]["wait"], json!("tick"));
+        let [ok, others @ ..] = measured.outcomes();
+        assert!(ok > 1500 && others == [0; 3], "{:?}", measured.outcomes());
+        // What is due at any moment of a tick waits for its end: half of one on average.
+        let lag = measured.quantile_ns(Field::Lag, 0.5);
+        assert!(lag >= 4 * MILLISECOND, "{lag} ns late");
+    }
+}
+
+#[test]
 fn thousands_of_connections_are_served() {
     let server = NullServer::start(&["--body", "hello"]);
     // What a full accept queue drops is repeated after seconds.

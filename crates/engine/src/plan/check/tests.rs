@@ -85,7 +85,7 @@ fn mistakes_about_the_load_are_told() {
 }
 
 #[test]
-fn mistakes_about_coalescing_are_told() {
+fn mistakes_about_waiting_are_told() {
     let wait = |answers: u32, window_ns: u64| {
         Some(json!({"coalesce": {"answers": answers, "window_ns": window_ns}}))
     };
@@ -93,6 +93,7 @@ fn mistakes_about_coalescing_are_told() {
         ("/wait", wait(0, 1000), "wait.coalesce.answers = 0: ", "at least one answer"),
         ("/wait", wait(8, 999), "wait.coalesce.window_ns = 999: ", "1000 ns to 1 s"),
         ("/wait", Some(json!({"coalesce": {"answer": 8}})), "wait.", "did you mean `answers`?"),
+        ("/wait", Some(json!({"tick": {"every_ns": 1}})), "wait.tick.every_ns = 1: ", "10000 ns"),
     ]);
     let mut plan = sound();
     plan["net"] = json!("epoll");
