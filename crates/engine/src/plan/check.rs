@@ -75,16 +75,7 @@ impl Plan {
             "warmup_ns",
             "a warm-up is at most 2^63 − 1 nanoseconds",
         )?;
-        if let Wait::Coalesce { answers, window_ns } = self.wait {
-            need(self.net != Net::Epoll, "wait", "`coalesce` needs `net: uring`")?;
-            need(answers > 0, "wait.coalesce.answers", "at least one answer is waited for")?;
-            let sensible = (1_000..=1_000_000_000).contains(&window_ns);
-            need(sensible, "wait.coalesce.window_ns", "a window is 1000 ns to 1 s")?;
-        }
-        if let Wait::Tick { every_ns } = self.wait {
-            let sensible = (10_000..=1_000_000_000).contains(&every_ns);
-            need(sensible, "wait.tick.every_ns", "a tick is 10000 ns to 1 s")?;
-        }
+        self.check_wait()?;
         let (path, count) = match self.stop {
             Stop::DurationNs(duration) => ("stop.duration_ns", duration),
             Stop::Transactions(count) => ("stop.transactions", count),
@@ -123,6 +114,20 @@ impl Plan {
                 )
             }
         }
+    }
+
+    fn check_wait(&self) -> Result<(), Wrong> {
+        if let Wait::Coalesce { answers, window_ns } = self.wait {
+            need(self.net != Net::Epoll, "wait", "`coalesce` needs `net: uring`")?;
+            need(answers > 0, "wait.coalesce.answers", "at least one answer is waited for")?;
+            let sensible = (1_000..=1_000_000_000).contains(&window_ns);
+            need(sensible, "wait.coalesce.window_ns", "a window is 1000 ns to 1 s")?;
+        }
+        if let Wait::Tick { every_ns } = self.wait {
+            let sensible = (10_000..=1_000_000_000).contains(&every_ns);
+            need(sensible, "wait.tick.every_ns", "a tick is 10000 ns to 1 s")?;
+        }
+        Ok(())
     }
 
     fn check_driver(&self) -> Result<(), Wrong> {
