@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from benchlab.model.errors import HostError
+
 VERSION_S = 5.0
 _NUMBER = re.compile(r"\d+(?:\.\d+)+[^\s\"]*")
 _DASHED = {"java": "-version", "javac": "-version", "nginx": "-v", "apache2": "-v"}
@@ -21,6 +23,7 @@ PACKAGES: dict[str, str] = {
     "go": "golang-go",
     "gunicorn": "gunicorn",
     "haproxy": "haproxy",
+    "initdb": "postgresql",
     "java": "default-jdk-headless",
     "javac": "default-jdk-headless",
     "mariadbd": "mariadb-server",
@@ -31,6 +34,7 @@ PACKAGES: dict[str, str] = {
     "postgres": "postgresql",
     "psql": "postgresql-client",
     "python3": "python3",
+    "redis-cli": "redis-tools",
     "redis-server": "redis-server",
     "slapd": "slapd",
     "sqlite3": "sqlite3",
@@ -57,7 +61,7 @@ class Program:
 def look(need: str) -> Program:
     """Looks for what a system needs."""
     name, _, module = need.partition(":")
-    path = shutil.which(name)
+    path = _which(name)
     if not module:
         return Program(need, path, version(path) if path else None, PACKAGES.get(Path(name).name))
     code = (
@@ -68,6 +72,21 @@ def look(need: str) -> Program:
     out = _run([path, "-c", code]) if path else None
     found = path if out is not None else None
     return Program(need, found, (out or "").strip() or None, f"python3-{module}")
+
+
+def path(name: str) -> str:
+    """Where a program is. Raises HostError, saying how to get it, where it is not."""
+    program = look(name)
+    if program.path is None:
+        raise HostError(f"needs {name}: {how_to_get(program)}")
+    return program.path
+
+
+def _which(name: str) -> str | None:
+    """On the PATH, or where Debian keeps what it does not put there; the newest of several."""
+    newest = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    folders = os.pathsep.join(("/usr/sbin", *map(str, newest)))
+    return shutil.which(name) or shutil.which(name, path=folders)
 
 
 def version(path: str) -> str | None:

@@ -5,9 +5,10 @@ the session ends, where memory allows; otherwise one is up at a time. Absent: th
 """
 
 import random
+import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars
@@ -44,6 +45,8 @@ class Setting:
     seed: int
     stop: StopToken
     emit: Callable[[events.Event], None]
+    password: str = field(default_factory=lambda: secrets.token_urlsafe(18), repr=False)
+    """Of the servers that the lab makes."""
 
 
 class Fleet:
@@ -127,6 +130,7 @@ class Fleet:
             folder=setting.folder / f"{self._session}-{self._starts}",
             cpus=placed(case).system,
             here=setting.here,
+            password=setting.password,
             seed=f"{setting.seed}/{self._session}/{case.system_name}",
             pause=setting.stop.pause,
         )
@@ -160,7 +164,11 @@ class Fleet:
         folder = setting.folder / f"loading-{self._session}-{self._starts}"
         folder.mkdir()
         outcome = agent.run(
-            plan, folder, leash=setting.leash, should_stop=lambda: setting.stop.is_set
+            plan,
+            folder,
+            leash=setting.leash,
+            secrets=instance.secrets,
+            should_stop=lambda: setting.stop.is_set,
         )
         if outcome.state != "complete":
             raise StoppedError

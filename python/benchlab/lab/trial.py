@@ -127,14 +127,9 @@ class Trials:
         """Runs the load beside the probes; says how it ended."""
         setting, case = self._setting, turn.case
         watch = Watch(self._experiment.abort_when)
-        died: list[str] = []
 
         def should_stop() -> bool:
-            if setting.stop.is_set or watch.broken is not None:
-                return True
-            if not died and (why := instance.died()):
-                died.append(why)
-            return bool(died)
+            return setting.stop.is_set or watch.broken is not None or instance.died() is not None
 
         def on_progress(told: agent.Progress) -> None:
             watch.see(told)
@@ -174,6 +169,7 @@ class Trials:
                 plan,
                 trial.path,
                 leash=setting.leash,
+                secrets=instance.secrets,
                 on_started=on_started,
                 on_progress=on_progress,
                 should_stop=should_stop,

@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 from benchlab.model.errors import InputError
 from benchlab.model.experiment import Case
 from benchlab.model.schemes import SCHEMES
-from benchlab.model.secrets import mask
+from benchlab.model.secrets import is_mention, mask
 
 
 def driver(case: Case, urls: Sequence[str]) -> dict[str, Any]:
@@ -123,6 +123,8 @@ def _password(case: Case, parts: SplitResult, variable: str) -> str | None:
     """
     if parts.password is None:
         return f"${{env:{variable}}}" if variable in os.environ else None
+    if is_mention(unquote(parts.password)):
+        return unquote(parts.password)
     for written in (*case.system.at, case.system.url or ""):
         if found := re.search(r"://[^/@]*?:(\$\{env:\w+\})@", written):
             return found[1]

@@ -7,11 +7,20 @@ import re
 
 from benchlab.model.tree import Node, fail, join
 
+PASSWORD = "BENCHLAB_PASSWORD"
+"""The environment variable in which the agent finds the password of a server that the lab made."""
+MENTION = f"${{env:{PASSWORD}}}"
+
 _URL = re.compile(r"(\b[\w+.-]+://[^/?#\s:@]*:)([^/?#\s]+)(@)")
 _KEY = re.compile(r"(.*[_.-]|)(password|passwd|pwd)|rediscli_auth|requirepass|masterauth", re.I)
 _ENV = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 _HEADER = re.compile(r"(proxy-)?authorization|x-api-key", re.I)
 _SWITCHES = {"on", "off", "true", "false", "0", "1", ""}
+
+
+def is_mention(text: str) -> bool:
+    """Whether a text names an environment variable, `${env:NAME}`, and nothing else."""
+    return _ENV.fullmatch(text) is not None
 
 
 def refuse(node: Node, key: str = "") -> None:

@@ -9,7 +9,9 @@ import random
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import psutil
@@ -22,6 +24,7 @@ from benchlab.systems import reach
 from benchlab.systems.command import POLL_S, READY_S, fill, how_it_ended, split
 from benchlab.systems.protocol import Place, StoppedError
 
+keys: frozenset[str] = frozenset()
 PAUSE_S = (0.2, 2.0)
 """Least and greatest pause before a session on a system that is not restarted."""
 TAIL_BYTES = 2048
@@ -31,6 +34,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 class Reached:
     """A system somebody else started."""
 
+    secrets: Mapping[str, str] = MappingProxyType({})
     in_process = False
     is_pinned = False
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from benchlab.host import ports, programs
@@ -20,10 +21,12 @@ from benchlab.host.processes import Process, tail
 from benchlab.model.errors import HostError, InputError
 from benchlab.model.experiment import Command, System
 from benchlab.model.mentions import split as split_line
+from benchlab.model.sections import KINDS
 from benchlab.model.tree import join
 from benchlab.systems import reach
 from benchlab.systems.protocol import Place, StoppedError
 
+keys = KINDS["command"]
 READY_S = 30.0
 POLL_S = 0.02
 NOT_HTTP_TRIES = 3
@@ -33,6 +36,7 @@ _MENTION = re.compile(r"\$\{(port|dir|here|pid|env:([A-Za-z_][A-Za-z0-9_]*))\}")
 class Started:
     """A server that a command line brought up."""
 
+    secrets: Mapping[str, str] = MappingProxyType({})
     in_process = False
 
     def __init__(self, name: str, system: System, place: Place, port: int | None) -> None:

@@ -3,9 +3,10 @@
 Absent: any one system (each has a module of its own) and any load.
 """
 
+import secrets
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -32,6 +33,8 @@ class Place:
     cpus: tuple[int, ...] = ()
     here: Path = Path()
     """The experiment file's folder."""
+    password: str = field(default_factory=lambda: secrets.token_urlsafe(18), repr=False)
+    """Of the servers that are made there; the same in all sessions, since data may hold it."""
     seed: str = ""
     """Of whatever is drawn as it starts."""
     pause: Callable[[float], bool] = _sleep
@@ -44,6 +47,10 @@ class Instance(Protocol):
     @property
     def urls(self) -> tuple[str, ...]:
         """What a driver talks to; of an embedded system, `sqlite:` and the path of its database."""
+
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        """Environment variables that the agent needs to be let in."""
 
     @property
     def in_process(self) -> bool:
@@ -78,6 +85,10 @@ class Instance(Protocol):
 
 class Kind(Protocol):
     """A module that brings up one kind of system."""
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """Keys of the experiment file that it takes beside those of every system."""
 
     def missing(self, system: System) -> str | None:
         """What this machine lacks for it and how to get it; None when nothing."""

@@ -4,14 +4,24 @@ Absent: the kinds themselves, each a module beside this one.
 """
 
 from difflib import get_close_matches
+from importlib.metadata import entry_points
 
 from benchlab.model.errors import InputError
 from benchlab.model.experiment import System
-from benchlab.systems import at, command, sqlite
+from benchlab.systems import at, command, nginx, postgresql, redis, sqlite
 from benchlab.systems.protocol import Kind
 
-KINDS: dict[str, Kind] = {"command": command, "sqlite": sqlite}
+GROUP = "benchlab.systems"
+"""Entry points of other packages that bring kinds of their own, each by its name."""
+KINDS: dict[str, Kind] = {
+    "command": command,
+    "nginx": nginx.KIND,
+    "postgresql": postgresql.KIND,
+    "redis": redis.KIND,
+    "sqlite": sqlite,
+}
 """Kinds the lab starts itself."""
+KINDS |= {point.name: point.load() for point in entry_points(group=GROUP)}
 
 
 def kind_of(name: str, system: System) -> Kind:
@@ -21,10 +31,10 @@ def kind_of(name: str, system: System) -> Kind:
     """
     if system.at:
         return at
-    if system.kind in KINDS:
-        return KINDS[system.kind]
     if system.start is not None:
         return command
+    if system.kind in KINDS:
+        return KINDS[system.kind]
     near = get_close_matches(system.kind, KINDS, n=1, cutoff=0.4)
     raise InputError(
         f"no kind of system is called `{system.kind}`; there are {', '.join(sorted(KINDS))}, "

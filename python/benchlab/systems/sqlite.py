@@ -4,13 +4,17 @@ Absent: the pragmas' meaning; `settings` are handed on as they are written.
 """
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from benchlab.model.experiment import Command, System
+from benchlab.model.sections import KINDS
 from benchlab.systems.command import fill, run_command
 from benchlab.systems.protocol import Place
 
+keys = KINDS["sqlite"]
 FILE = "database.sqlite"
 _PARTS = ("", "-wal", "-journal")
 
@@ -18,6 +22,7 @@ _PARTS = ("", "-wal", "-journal")
 class Embedded:
     """A database file in a folder of its own."""
 
+    secrets: Mapping[str, str] = MappingProxyType({})
     in_process = True
     is_pinned = False
     root = None

@@ -1,0 +1,145 @@
+"""Servers made from nothing: real ones, asked, killed, put back, and gone without a trace."""
+
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from benchlab.host import ports, programs
+from benchlab.host.processes import Leash
+from benchlab.lab.opening import KNOWN
+from benchlab.load import agent
+from benchlab.load.plan import loading_plan, make_plan
+from benchlab.model.cases import cases
+from benchlab.model.errors import HostError
+from benchlab.model.experiment import Case, System
+from benchlab.model.reading import read_mapping
+from benchlab.store.measurement import Measurement
+from benchlab.systems import KINDS, Place, redis
+from benchlab.systems.server import Server, ServerKind
+
+pytestmark = pytest.mark.real
+
+MADE = sorted(name for name, kind in KINDS.items() if isinstance(kind, ServerKind))
+STORES = [name for name in MADE if name != "nginx"]
+
+
+@pytest.fixture
+def leash() -> Iterator[Leash]:
+    with Leash() as leash:
+        yield leash
+
+
+@pytest.fixture
+def made(
+    leash: Leash, tmp_path: Path, program: Callable[[str], str]
+) -> Callable[..., tuple[Case, Server]]:
+    """Makes a server of a kind."""
+
+    def make(kind: str, **keys: Any) -> tuple[Case, Server]:
+        found = KINDS[kind]
+        assert isinstance(found, ServerKind)
+        for need in found.needs:
+            if not programs.look(need).is_there:
+                program(need)
+        workload = {"name": "records", "data": {"records": 5000}}
+        if kind == "nginx":
+            workload = {"mix": {"page": {"get": "/", "expect": {"status": 204}}}}
+        load = {"clients": 4, "transactions": 2000, "warmup": 0}
+        text = {"experiment": "x", "systems": {kind: keys}, "workload": workload, "load": load}
+        case = cases(read_mapping(text, known=KNOWN))[0]
+        folder = leash.folder() / "system"
+        return case, found.start(kind, case.system, Place(leash, folder))
+
+    return make
+
+
+def driven(case: Case, server: Server, leash: Leash, folder: Path, loading: bool = False) -> int:
+    """Asks the server, or loads its data; the number of transactions, all of which went well."""
+    folder.mkdir()
+    plan = (
+        loading_plan(case, urls=server.urls, seed=1)
+        if loading
+        else make_plan(case, urls=server.urls, seed=1, session=0, block=0)
+    )
+    assert plan is not None
+    agent.run(plan, folder, leash=leash, secrets=server.secrets)
+    measurement = Measurement.read(folder / agent.MEASUREMENT)
+    totals = measurement.totals()
+    bad = {name: totals[name] for name in ("failed", "timed_out", "unknown") if totals[name]}
+    assert not bad, measurement.events("error")
+    assert b"${env:" in (folder / agent.PLAN).read_bytes() or "@" not in server.urls[0]
+    for file in folder.iterdir():
+        assert server.secrets["BENCHLAB_PASSWORD"].encode() not in file.read_bytes()
+    return totals["ok"]
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_a_server_is_made_asked_killed_made_again_and_gone(
+    kind: str, made: Callable[..., tuple[Case, Server]], leash: Leash, tmp_path: Path
+) -> None:
+    for number in range(3):
+        case, server = made(kind)
+        if kind in STORES:
+            assert driven(case, server, leash, tmp_path / f"load-{number}", loading=True) == 5
+        assert driven(case, server, leash, tmp_path / f"ask-{number}") == 2000
+        assert server.process is not None
+        tree, port = server.process.tree(), server.port
+        assert tree
+        if number == 1:
+            server.process.send_signal(signal.SIGKILL)
+            while server.died() is None:
+                leash.listen(0.01)
+            assert "signal 9" in (server.died() or "")
+        server.stop(10.0)
+        # What was killed is still to be waited for by its keeper.
+        while [pid for pid in tree if psutil.pid_exists(pid)]:
+            leash.listen(0.01)
+        assert ports.is_free(port)
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_data_go_back_to_what_was_kept(
+    kind: str, made: Callable[..., tuple[Case, Server]], leash: Leash, tmp_path: Path
+) -> None:
+    case, server = made(kind)
+    driven(case, server, leash, tmp_path / "load", loading=True)
+    assert server.keep(tmp_path / "snapshot")
+    assert driven(case, server, leash, tmp_path / "kept") == 2000
+    server.stop(10.0)
+    # Another server, as in another session: it has another port and the same password.
+    _, other = made(kind)
+    other.stop(10.0)
+    again = KINDS[kind].start(
+        kind, case.system, Place(leash, leash.folder() / "again", password=server.password)
+    )
+    assert isinstance(again, Server)
+    again.restore(tmp_path / "snapshot")
+    assert driven(case, again, leash, tmp_path / "restored") == 2000
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "said"),
+    [
+        ("postgresql", {"shared_bufers": "1GB"}, 'unrecognized configuration parameter "shared_'),
+        ("postgresql", {"shared_buffers": "10TB"}, "shared_buffers"),
+        ("redis", {"maxmemry": "1gb"}, "Bad directive or wrong number of arguments"),
+        ("nginx", {"keepalive_request": "1"}, 'unknown directive "keepalive_request"'),
+    ],
+)
+def test_a_wrong_setting_is_told_in_the_servers_own_words(
+    kind: str, settings: dict[str, str], said: str, made: Callable[..., tuple[Case, Server]]
+) -> None:
+    with pytest.raises(HostError) as refused:
+        made(kind, settings=settings)
+    assert said in str(refused.value)
+
+
+def test_what_is_missing_is_told_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    kind = ServerKind("x", ("no-such-server",), "http://127.0.0.1:${port}", redis.recipe)
+    told = kind.missing(System(kind="x"))
+    assert told == "needs no-such-server: install no-such-server and put it on the PATH"
