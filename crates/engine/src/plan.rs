@@ -5,11 +5,14 @@
 //! which trials are repeated, what the figures mean; the lab and the judge know that.
 
 mod check;
+mod http;
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use http::{Cookies, HttpRequest, Redirects};
 
 /// The version of the Plan this build writes; it reads every earlier one.
 pub const VERSION: u32 = 1;
@@ -127,8 +130,15 @@ pub struct Seeds {
 pub enum Driver {
     /// HTTP/1.1 over TCP.
     Http {
-        /// Where to connect: `http://host:port`. Connections are spread over them in turn.
+        /// Where to connect: `http://host:port`, or `https://host:port` with TLS. Connections are
+        /// spread over them in turn.
         targets: Vec<String>,
+        /// What becomes of cookies that a server sets.
+        #[serde(default)]
+        cookies: Cookies,
+        /// What becomes of an answer that leads elsewhere.
+        #[serde(default)]
+        redirects: Redirects,
     },
     /// `PostgreSQL`, or what speaks its protocol.
     Postgresql {
@@ -264,22 +274,6 @@ pub struct CopyRequest {
     pub row: Vec<String>,
 }
 
-/// An HTTP request; path, header values and body are templates.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
-#[serde(deny_unknown_fields)]
-pub struct HttpRequest {
-    /// `GET`, `POST`, …
-    pub method: String,
-    /// The request target, e.g. `/item/${id}?full=1`.
-    pub path: String,
-    /// Headers beside `Host` and `Content-Length`.
-    #[serde(default)]
-    pub headers: Vec<(String, String)>,
-    /// The body, if any.
-    #[serde(default)]
-    pub body: Option<String>,
-}
-
 /// What an answer must be. Absent fields are not checked, except that an HTTP answer without
 /// `status` must have one below 400.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema, PartialEq)]
@@ -294,6 +288,9 @@ pub struct Expect {
     /// HTTP: the body contains this template. Commands: one of the reply's texts does.
     #[serde(default)]
     pub contains: Option<String>,
+    /// HTTP: the body has this many bytes, as they come.
+    #[serde(default)]
+    pub size: Option<Length>,
     /// HTTP: these headers are there with these values (name in any case, value a template).
     #[serde(default)]
     pub headers: Vec<(String, String)>,

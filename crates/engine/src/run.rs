@@ -110,7 +110,7 @@ impl Driver {
     fn compile(plan: &Plan, program: &Program) -> Result<Driver, EngineError> {
         let fresh = plan.connection == Connection::New;
         Ok(match &plan.driver {
-            plan::Driver::Http { targets } => Driver::Http(Http::compile(program, targets, fresh)?),
+            plan::Driver::Http { .. } => Driver::Http(Http::compile(program, plan)?),
             plan::Driver::Postgresql { .. } => {
                 Driver::Postgresql(Postgresql::compile(plan, program)?)
             }

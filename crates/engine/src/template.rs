@@ -109,6 +109,11 @@ impl Template {
         Ok(Template { parts })
     }
 
+    /// These bytes, whatever stands in them.
+    pub fn plain(bytes: &[u8]) -> Template {
+        Template { parts: vec![Part::Literal(bytes.into())] }
+    }
+
     /// The values it mentions.
     pub fn ids(&self) -> impl Iterator<Item = ValueId> {
         self.parts.iter().filter_map(|part| match part {

@@ -93,7 +93,10 @@ fn cost(server: &Server, schedule: &Value, stop: &Value) -> (u64, i64) {
     let plan = json!({
         "version": 1,
         "seeds": {"keys": 1, "values": 2, "arrivals": 3, "faults": 4},
-        "driver": {"kind": "http", "targets": [format!("http://{}", server.1)]},
+        "driver": {
+            "kind": "http", "targets": [format!("http://{}", server.1)],
+            "cookies": "keep", "redirects": "follow",
+        },
         "workload": {
             "values": {
                 "id": {"zipfian": {"low": 1, "high": 100_000}},
@@ -120,7 +123,8 @@ fn cost(server: &Server, schedule: &Value, stop: &Value) -> (u64, i64) {
 /// One test, since trials beside one another would count each other's memory.
 #[test]
 fn neither_allocations_nor_memory_grow_with_requests() {
-    let server = Server::start("http", &["--body", "hello"]);
+    let cookie = "Set-Cookie: seen=1; Path=/";
+    let server = Server::start("http", &["--body", "hello", "--header", cookie]);
     let closed = json!({"closed": {"clients": 8}});
     let compare = |name: &str, server: &Server, few: [&Value; 2], many: [&Value; 2]| {
         let (few_allocations, few_bytes) = cost(server, few[0], few[1]);

@@ -28,6 +28,10 @@ pub enum Reason {
     Header,
     /// The body was not as expected.
     Body,
+    /// The body had this many bytes, which are too many or too few.
+    Size(u64),
+    /// A redirect was not followed.
+    Redirect(wire::http::Astray),
     /// Bytes came that nobody had asked for.
     Surplus,
     /// What came is no answer.
@@ -105,6 +109,8 @@ impl fmt::Display for Reason {
             Reason::Status(status) => write!(f, "status {status}"),
             Reason::Header => f.write_str("a header is not as expected"),
             Reason::Body => f.write_str("the body is not as expected"),
+            Reason::Size(bytes) => write!(f, "the body has {bytes} bytes"),
+            Reason::Redirect(astray) => astray.fmt(f),
             Reason::Surplus => f.write_str("bytes that nobody asked for"),
             Reason::Http(error) => error.fmt(f),
             Reason::MySql(error) => error.fmt(f),

@@ -8,8 +8,8 @@ use serde_json::Value as Json;
 use tally::Layout;
 
 use super::{
-    Connection, Driver, Expect, Length, Net, Operation, Plan, Range, Request, Schedule, Stop,
-    VERSION, Value, Wait, Workload,
+    Connection, Driver, Expect, HttpRequest, Length, Net, Operation, Plan, Range, Redirects,
+    Request, Schedule, Stop, VERSION, Value, Wait, Workload,
 };
 use crate::error::PlanError;
 use crate::values::DIGITS;
@@ -139,6 +139,10 @@ impl Plan {
                 "it belongs with `net: sim`, and `net: sim` needs it",
             )?;
         }
+        if let Driver::Http { redirects: Redirects::Follow, .. } = self.driver {
+            let why = "behind requests that were sent already no redirect can be followed: 1";
+            need(self.pipeline == 1, "pipeline", why)?;
+        }
         if let Driver::Sqlite { path, .. } = &self.driver {
             need(!path.is_empty(), "driver.path", "the database file is needed")?;
             let kept = self.connection == Connection::Kept;
@@ -172,7 +176,7 @@ struct Capabilities {
 const HTTP: Capabilities = Capabilities {
     driver: "http",
     requests: &["http"],
-    checks: &["status", "body", "contains", "headers"],
+    checks: &["status", "body", "contains", "headers", "size"],
 };
 const POSTGRESQL: Capabilities = Capabilities {
     driver: "postgresql",
@@ -200,7 +204,7 @@ impl Driver {
     /// Where it connects to, if it does.
     pub fn targets(&self) -> Option<&[String]> {
         match self {
-            Driver::Http { targets }
+            Driver::Http { targets, .. }
             | Driver::Postgresql { targets, .. }
             | Driver::Redis { targets, .. } => Some(targets),
             Driver::Sqlite { .. } => None,
@@ -228,11 +232,13 @@ impl Operation {
         let kinds = requests.iter().map(|kind| format!("`{kind}`")).collect::<Vec<_>>();
         let kinds = kinds.join(" and ");
         need(spoken, "request", format!("the driver `{driver}` speaks {kinds} requests alone"))?;
-        let Expect { status, body, contains, headers, reply, rows, first, keyed } = &self.expect;
+        let Expect { status, body, contains, size, headers, reply, rows, first, keyed } =
+            &self.expect;
         let asked = [
             ("status", status.is_some()),
             ("body", body.is_some()),
             ("contains", contains.is_some()),
+            ("size", size.is_some()),
             ("headers", !headers.is_empty()),
             ("reply", reply.is_some()),
             ("rows", rows.is_some()),
@@ -245,11 +251,27 @@ impl Operation {
             let others = first.is_none() && keyed.is_none();
             need(others, "expect", "of rows that are copied only their number is known")?;
         }
+        if let Request::Http(http) = &self.request {
+            http.check().map_err(|(key, why)| (format!("request.http.{key}"), why))?;
+        }
+        size.map_or(Ok(()), |size| size.check("expect.size"))?;
         for (key, present) in asked {
             let why = format!("the driver `{driver}` cannot check this");
             need(!present || checks.contains(&key), format!("expect.{key}"), why)?;
         }
         Ok(())
+    }
+}
+
+impl HttpRequest {
+    fn check(&self) -> Result<(), Wrong> {
+        let HttpRequest { body, body_file, chunk_bytes, .. } = self;
+        let one = body.is_none() || body_file.is_none();
+        need(one, "body_file", "the body is given already")?;
+        let Some(bytes) = chunk_bytes else { return Ok(()) };
+        let some = body.is_some() || body_file.is_some();
+        need(some, "chunk_bytes", "there is no body to send in chunks")?;
+        need(*bytes > 0, "chunk_bytes", "a chunk has at least one byte")
     }
 }
 

@@ -10,3 +10,4 @@ mod real;
 mod redis;
 mod simulated;
 mod tls;
+mod web;

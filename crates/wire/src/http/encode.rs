@@ -1,6 +1,7 @@
 //! Writing messages, and refusing what would not be read back as it was meant.
 
 use std::fmt;
+use std::io::Write as _;
 
 /// Why a message cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,14 +29,26 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
+/// The body of a request, and how its end is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payload<'a> {
+    /// There is none.
+    None,
+    /// By its length.
+    Whole(&'a [u8]),
+    /// By a last chunk, after chunks of so many bytes, at least one.
+    Chunks(&'a [u8], usize),
+}
+
 /// Appends a request with its body to `out`; nothing is appended when it is invalid.
 ///
-/// `Content-Length` is added when there is a body, so it must not be among `headers`.
+/// `Content-Length` or `Transfer-Encoding` is added when there is a body, so they must not be among
+/// `headers`.
 pub fn encode_request<'a>(
     method: &str,
     target: &[u8],
     headers: impl Iterator<Item = (&'a str, &'a [u8])>,
-    body: Option<&[u8]>,
+    body: Payload<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), Invalid> {
     let start = out.len();
@@ -44,13 +57,23 @@ pub fn encode_request<'a>(
         out.truncate(start);
         return written;
     }
-    if let Some(body) = body {
-        out.extend_from_slice(b"Content-Length: ");
-        decimal(body.len() as u64, out);
-        out.extend_from_slice(b"\r\n\r\n");
-        out.extend_from_slice(body);
-    } else {
-        out.extend_from_slice(b"\r\n");
+    match body {
+        Payload::None => out.extend_from_slice(b"\r\n"),
+        Payload::Whole(body) => {
+            out.extend_from_slice(b"Content-Length: ");
+            decimal(body.len() as u64, out);
+            out.extend_from_slice(b"\r\n\r\n");
+            out.extend_from_slice(body);
+        }
+        Payload::Chunks(body, bytes) => {
+            out.extend_from_slice(b"Transfer-Encoding: chunked\r\n\r\n");
+            for chunk in body.chunks(bytes.max(1)) {
+                write!(out, "{:x}\r\n", chunk.len()).expect("a vector takes all bytes");
+                out.extend_from_slice(chunk);
+                out.extend_from_slice(b"\r\n");
+            }
+            out.extend_from_slice(b"0\r\n\r\n");
+        }
     }
     Ok(())
 }

@@ -2,21 +2,26 @@
 //!
 //! [`Responses`] reads what a server sends and [`encode_request`] writes what it is asked;
 //! [`Requests`] and [`encode_response`] are the other side. Readers are fed slices of any size and
-//! hand bodies back as slices of their input. Absent: connection handling, redirects, cookies,
-//! content codings, upgrades and pipelining by the client.
+//! hand bodies back as slices of their input. A [`Jar`] keeps cookies and [`follow`] writes what a
+//! redirect asks for. Absent: connection handling, content codings, upgrades and pipelining by the
+//! client.
 
 mod body;
+mod cookies;
 mod encode;
 mod framing;
 mod head;
+mod redirect;
 mod requests;
 mod responses;
 
 use std::fmt;
 
-pub use encode::{Invalid, encode_request, encode_response, reason_phrase};
+pub use cookies::Jar;
+pub use encode::{Invalid, Payload, encode_request, encode_response, reason_phrase};
 pub use framing::{Framing, Version};
 pub use head::{Header, MAX_HEAD_BYTES, MAX_HEADERS};
+pub use redirect::{Astray, follow, is_redirect, request_line};
 pub use requests::{RequestEvent, RequestHead, Requests};
 pub use responses::{Event, Heads, Kind, ResponseHead, Responses};
 

@@ -45,6 +45,11 @@ pub struct ResponseHead<'a> {
 impl ResponseHead<'_> {
     /// Whether a header field of this name has exactly this value.
     pub fn has(&self, name: &str, value: &[u8]) -> bool {
+        self.any(|header| header.name.eq_ignore_ascii_case(name) && header.value == value)
+    }
+
+    /// Whether any header field is a wanted one; they are asked about in order.
+    pub fn any(&self, wanted: impl FnMut(&Header<'_>) -> bool) -> bool {
         let mut response = httparse::Response::new(&mut []);
         let mut headers = room();
         let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
@@ -52,9 +57,7 @@ impl ResponseHead<'_> {
             self.bytes,
             &mut headers,
         );
-        let same =
-            |header: &Header<'_>| header.name.eq_ignore_ascii_case(name) && header.value == value;
-        parsed.is_ok() && response.headers.iter().any(same)
+        parsed.is_ok() && response.headers.iter().any(wanted)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Eats bytes with the readers in slices of given sizes and tells what was understood.
 
-use wire::http::{Error, Event, Heads, Kind, RequestEvent, Requests, Responses};
+use wire::http::{Error, Event, Heads, Jar, Kind, RequestEvent, Requests, Responses, follow};
 
 /// A message as it was understood.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -102,5 +102,26 @@ pub fn any(bytes: &[u8], cuts: &[usize]) {
     let (whole, _) = requests(bytes, &[bytes.len()]);
     for cuts in [&[1], cuts] {
         assert_eq!(requests(bytes, cuts).0, whole);
+    }
+    written(bytes);
+}
+
+/// Takes bytes as a cookie and as where a redirect leads: what is sent then is one request.
+fn written(bytes: &[u8]) {
+    let asked = b"POST /a/b?c HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx";
+    let mut jar = Jar::default();
+    jar.take(bytes, b"/a/b?c");
+    for status in [302, 307] {
+        let mut request = Vec::new();
+        if follow(asked, status, bytes, false, &mut request).is_err() {
+            assert!(request.is_empty());
+            continue;
+        }
+        let line = 1 + request.iter().position(|&byte| byte == b'\n').unwrap();
+        let mut cookies = Vec::new();
+        jar.write(b"/a/b?c", false, &mut cookies);
+        request.splice(line..line, cookies);
+        let (read, ending) = requests(&request, &[request.len()]);
+        assert_eq!((read.len(), ending), (1, Ending::Clean));
     }
 }

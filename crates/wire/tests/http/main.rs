@@ -2,12 +2,15 @@
 
 mod cases;
 mod eat;
+mod manners;
 
 use std::path::Path;
 
 use eat::{Ending, Message};
 use proptest::prelude::*;
-use wire::http::{Event, Heads, Kind, Responses, encode_request, encode_response, reason_phrase};
+use wire::http::{
+    Event, Heads, Kind, Payload, Responses, encode_request, encode_response, reason_phrase,
+};
 
 fn message(status: u16, body: &str, keep: bool) -> Message {
     Message { status, body: body.as_bytes().to_vec(), keep }
@@ -83,12 +86,12 @@ fn what_would_be_misread_is_not_written() {
     let none = std::iter::empty::<(&str, &[u8])>;
     let mut out = b"kept".to_vec();
     for target in ["", "/a b", "/a\r\nX: y", "/é"] {
-        assert!(encode_request("GET", target.as_bytes(), none(), None, &mut out).is_err());
+        assert!(encode_request("GET", target.as_bytes(), none(), Payload::None, &mut out).is_err());
     }
-    assert!(encode_request("GE T", b"/", none(), None, &mut out).is_err());
+    assert!(encode_request("GE T", b"/", none(), Payload::None, &mut out).is_err());
     for (name, value) in [("a b", "v"), ("", "v"), ("a", "v\r\nb: w"), ("a", "\0")] {
         let headers = std::iter::once((name, value.as_bytes()));
-        assert!(encode_request("GET", b"/", headers.clone(), None, &mut out).is_err());
+        assert!(encode_request("GET", b"/", headers.clone(), Payload::None, &mut out).is_err());
         assert!(encode_response(200, headers, b"", false, &mut out).is_err());
     }
     assert_eq!(out, b"kept");
@@ -139,12 +142,16 @@ proptest! {
         bodies in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 1..4),
         status in prop::sample::select(vec![200u16, 404, 500, 799]),
         cuts in prop::collection::vec(1usize..100, 1..5),
+        chunk_bytes in 1usize..200,
     ) {
         let headers = || [("X-Some", b"thing".as_slice())].into_iter();
-        let (mut answers, mut questions) = (Vec::new(), Vec::new());
+        let (mut answers, mut questions, mut chunked) = (Vec::new(), Vec::new(), Vec::new());
         for body in &bodies {
             encode_response(status, headers(), body, false, &mut answers).unwrap();
-            encode_request("POST", b"/x?y=z", headers(), Some(body), &mut questions).unwrap();
+            let payload = Payload::Whole(body);
+            encode_request("POST", b"/x?y=z", headers(), payload, &mut questions).unwrap();
+            let payload = Payload::Chunks(body, chunk_bytes);
+            encode_request("POST", b"/x?y=z", headers(), payload, &mut chunked).unwrap();
         }
         let (read, ending) = eat::responses(&answers, Kind::Other, &cuts);
         let expected = |status| bodies.iter().map(move |body| Message {
@@ -153,5 +160,6 @@ proptest! {
         prop_assert_eq!(read, expected(status));
         prop_assert_eq!(ending, Ending::Clean);
         prop_assert_eq!(eat::requests(&questions, &cuts), (expected(0), Ending::Clean));
+        prop_assert_eq!(eat::requests(&chunked, &cuts), (expected(0), Ending::Clean));
     }
 }
