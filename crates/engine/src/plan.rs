@@ -140,6 +140,18 @@ pub enum Driver {
         #[serde(default)]
         redirects: Redirects,
     },
+    /// memcached, by its text protocol.
+    Memcached {
+        /// Where to connect: `memcached://host:port`, `memcacheds://host:port` (TLS), or
+        /// `memcached:///path/of/a/socket`.
+        targets: Vec<String>,
+        /// Who asks, where the server has a file of users.
+        #[serde(default)]
+        user: Option<String>,
+        /// `${env:NAME}`: the agent takes it from its environment.
+        #[serde(default)]
+        password: Option<String>,
+    },
     /// `PostgreSQL`, or what speaks its protocol.
     Postgresql {
         /// Where to connect: `postgresql://host:port`, or `postgresqls://host:port` with TLS.

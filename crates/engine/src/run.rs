@@ -15,6 +15,7 @@ use crate::calls::{self, Calls};
 use crate::crew::{self, Crew};
 use crate::drivers::Protocol;
 use crate::drivers::http::Http;
+use crate::drivers::memcached::Memcached;
 use crate::drivers::postgresql::Postgresql;
 use crate::drivers::redis::Redis;
 use crate::drivers::sqlite::Sqlite;
@@ -68,7 +69,7 @@ pub fn run(
     let connect = layout.add(Kind::Operation, "connect");
     let workers = match &driver {
         Driver::Sqlite(_) => calls::threads(&plan),
-        Driver::Http(_) | Driver::Postgresql(_) | Driver::Redis(_) => plan.workers,
+        _ => plan.workers,
     };
     let options = Options {
         layout,
@@ -82,6 +83,7 @@ pub fn run(
     let trial = Trial { plan: &plan, program: &program, connect, asked: control.stop };
     match driver {
         Driver::Http(http) => trial.network(&http, options, out),
+        Driver::Memcached(memcached) => trial.network(&memcached, options, out),
         Driver::Postgresql(postgresql) => trial.network(&postgresql, options, out),
         Driver::Redis(redis) => trial.network(&redis, options, out),
         Driver::Sqlite(sqlite) => trial.in_process(&sqlite, options, out),
@@ -101,6 +103,7 @@ pub fn check(text: &str) -> Result<(), EngineError> {
 /// A driver, compiled.
 enum Driver {
     Http(Http),
+    Memcached(Memcached),
     Postgresql(Postgresql),
     Redis(Redis),
     Sqlite(Sqlite),
@@ -111,6 +114,7 @@ impl Driver {
         let fresh = plan.connection == Connection::New;
         Ok(match &plan.driver {
             plan::Driver::Http { .. } => Driver::Http(Http::compile(program, plan)?),
+            plan::Driver::Memcached { .. } => Driver::Memcached(Memcached::compile(plan, program)?),
             plan::Driver::Postgresql { .. } => {
                 Driver::Postgresql(Postgresql::compile(plan, program)?)
             }

@@ -26,10 +26,12 @@ struct Command {
 enum Protocol {
     /// HTTP/1.1
     Http(Http),
+    /// memcached, classic and meta commands
+    Memcached(Store),
     /// `PostgreSQL`: everyone is let in
     Postgresql(Postgresql),
     /// Redis, RESP 2 and 3
-    Redis(Redis),
+    Redis(Store),
 }
 
 /// What every protocol has.
@@ -80,7 +82,7 @@ struct Postgresql {
 }
 
 #[derive(Args)]
-struct Redis {
+struct Store {
     #[command(flatten)]
     place: Place,
     /// The bytes of every value
@@ -98,7 +100,7 @@ impl Protocol {
 
     fn begins(&self) -> Begins {
         match self {
-            Protocol::Http(_) | Protocol::Redis(_) => Begins::AtOnce,
+            Protocol::Http(_) | Protocol::Memcached(_) | Protocol::Redis(_) => Begins::AtOnce,
             Protocol::Postgresql(_) => Begins::WhenAsked,
         }
     }
@@ -118,7 +120,10 @@ impl Protocol {
                 let server = if place.tls { server.encrypting() } else { server };
                 (place, Box::new(server))
             }
-            Protocol::Redis(Redis { place, value_bytes }) => {
+            Protocol::Memcached(Store { place, value_bytes }) => {
+                (place, Box::new(responder::memcached::Memcached::new(value_bytes)))
+            }
+            Protocol::Redis(Store { place, value_bytes }) => {
                 (place, Box::new(responder::redis::Redis::new(value_bytes)))
             }
         })

@@ -5,6 +5,7 @@
 
 pub mod command;
 pub mod http;
+pub mod memcached;
 pub mod postgresql;
 pub mod redis;
 pub mod secret;
@@ -44,6 +45,8 @@ pub enum Reason {
     LeftOpen,
     /// The rows are not as expected.
     Rows(sql::Wrong),
+    /// What came is no answer of memcached, or what was to be asked is no request.
+    Memcached(wire::memcached::Error),
     /// What came is no reply of Redis.
     Redis(wire::redis::Error),
     /// The connection ended before the answer had begun.
@@ -117,6 +120,7 @@ impl fmt::Display for Reason {
             Reason::Postgresql(error) => error.fmt(f),
             Reason::LeftOpen => f.write_str("the transaction was left open: COMMIT is missing"),
             Reason::Rows(wrong) => wrong.fmt(f),
+            Reason::Memcached(error) => error.fmt(f),
             Reason::Redis(error) => error.fmt(f),
             Reason::Unanswered => f.write_str("connection closed before the answer"),
             Reason::CutShort => f.write_str("connection closed within the answer"),

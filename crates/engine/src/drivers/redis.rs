@@ -8,19 +8,16 @@
 
 mod request;
 
-use memchr::memmem;
 use wire::redis::{Kind, Messages, Reply, write};
 
+use super::command::{Awaited, Expectation, arguments};
 use super::secret::password;
-use super::sql::{Rows, Wrong};
 use super::target::{Scheme, Target};
 use super::{Opening, Protocol, Reason, Received, Told};
 use crate::error::{EngineError, PlanError};
 use crate::plan::{Driver, Plan};
 use crate::responder::{self, Service};
-use crate::template::{Template, Values};
-use crate::values::{Drawn, ValueId};
-use crate::workload::{Client, Keyed, OperationIndex, OperationInfo, Program};
+use crate::workload::{Client, OperationIndex, Program};
 use request::{Bracket, Request, Script};
 
 /// What a target may be.
@@ -48,15 +45,6 @@ struct Operation {
     expect: Expectation,
 }
 
-#[derive(Clone)]
-struct Expectation {
-    reply: Option<Template>,
-    contains: Option<Template>,
-    rows: Option<Rows>,
-    /// What belongs to the keys that a value says are asked for.
-    keyed: Option<(Keyed, ValueId)>,
-}
-
 /// What is remembered of a connection.
 pub struct Conn {
     target: usize,
@@ -71,14 +59,7 @@ pub struct Conn {
 #[derive(Default)]
 pub struct Asked {
     operation: OperationIndex,
-    reply: Vec<u8>,
-    contains: Vec<u8>,
-    /// How many rows; none where that was drawn as something else than a number.
-    rows: Option<u64>,
-    /// The keys that were asked for, in order.
-    keys: Vec<i64>,
-    /// Room to derive a value in.
-    room: Vec<u8>,
+    awaited: Awaited,
 }
 
 impl Redis {
@@ -105,8 +86,9 @@ impl Redis {
         }
         for operation in program.operations() {
             let shared = plan.pipeline > 1;
-            let request = Request::compile(program, operation, shared, &mut redis.scripts)?;
-            let expect = Expectation::compile(program, operation, &request)?;
+            let arguments = arguments(program, operation, "redis")?;
+            let request = Request::compile(operation, &arguments, shared, &mut redis.scripts)?;
+            let expect = Expectation::compile(program, operation, &arguments)?;
             redis.operations.push(Operation { request, expect });
         }
         for script in &redis.scripts {
@@ -152,70 +134,16 @@ fn greeting(
     Ok((out, usize::from(!words.is_empty())))
 }
 
-impl Expectation {
-    fn compile(
-        program: &Program,
-        operation: &OperationInfo,
-        request: &Request,
-    ) -> Result<Expectation, PlanError> {
-        let expect = &operation.plan.expect;
-        let field = |key: &str| format!("{}.expect.{key}", operation.field);
-        let compile = |text: &Option<String>, key: &str| {
-            text.as_ref().map(|text| program.template(text, &field(key))).transpose()
-        };
-        let rows = expect.rows.as_ref();
-        let rows = rows.map(|rows| Rows::compile(rows, program, operation, &field("rows")));
-        let keyed = expect.keyed.as_ref().map(|name| {
-            let keyed = program.keyed_check(name, &field("keyed"))?;
-            let why = format!("the command asks for no record that `{name}` belongs to");
-            let asked = request.asks(keyed.key);
-            Ok((keyed, asked.ok_or_else(|| PlanError::new(field("keyed"), name, why))?))
-        });
-        Ok(Expectation {
-            reply: compile(&expect.reply, "reply")?,
-            contains: compile(&expect.contains, "contains")?,
-            rows: rows.transpose()?,
-            keyed: keyed.transpose()?,
-        })
+/// Holds a reply against what it must be.
+#[inline]
+fn check(expect: &Expectation, awaited: &mut Awaited, reply: Reply<'_>) -> Result<(), Reason> {
+    expect.whole(awaited, || (reply.kind() != Kind::Null).then(|| reply.text()));
+    if expect.looks() {
+        for (kind, text) in reply.scalars() {
+            expect.look(awaited, (kind != Kind::Null).then_some(text));
+        }
     }
-
-    fn check(&self, asked: &mut Asked, reply: Reply<'_>) -> Result<(), Reason> {
-        if self.reply.is_some() {
-            // A value that is not there is not an empty one.
-            if reply.kind() == Kind::Null || reply.text() != asked.reply {
-                return Err(Reason::Body);
-            }
-        }
-        if self.contains.is_some() {
-            let mut scalars = reply.scalars();
-            if !scalars.any(|(_, text)| memmem::find(text, &asked.contains).is_some()) {
-                return Err(Reason::Body);
-            }
-        }
-        if self.rows.is_some() {
-            let found = reply.rows() as u64;
-            match asked.rows {
-                None => return Err(Reason::Rows(Wrong::NoNumber)),
-                Some(expected) if found < expected => return Err(Reason::Rows(Wrong::Fewer)),
-                Some(expected) if found > expected => return Err(Reason::Rows(Wrong::More)),
-                Some(_) => {}
-            }
-        }
-        if let Some((keyed, _)) = &self.keyed {
-            let Asked { keys, room, .. } = asked;
-            let mut found = reply.scalars();
-            let right = |&key: &i64| match found.next() {
-                Some((kind, text)) => {
-                    kind != Kind::Null && keyed.holds(Drawn::Integer(key), text, room)
-                }
-                None => false,
-            };
-            if !keys.iter().all(right) || found.next().is_some() {
-                return Err(Reason::Body);
-            }
-        }
-        Ok(())
-    }
+    expect.verdict(awaited, || reply.rows() as u64)
 }
 
 impl Protocol for Redis {
@@ -288,25 +216,7 @@ impl Protocol for Redis {
     ) -> Result<(), Reason> {
         let Operation { request, expect } = &self.operations[operation];
         asked.operation = operation;
-        for (template, text) in
-            [(&expect.reply, &mut asked.reply), (&expect.contains, &mut asked.contains)]
-        {
-            if let Some(template) = template {
-                text.clear();
-                template.render(client, text);
-            }
-        }
-        if let Some(rows) = expect.rows {
-            asked.rows = rows.count(client);
-        }
-        if let Some((_, keys)) = expect.keyed {
-            asked.keys.clear();
-            match client.drawn(keys) {
-                Drawn::Integer(key) => asked.keys.push(key),
-                Drawn::List(keys) => asked.keys.extend_from_slice(keys),
-                _ => {}
-            }
-        }
+        expect.begin(&mut asked.awaited, client);
         match request.bracket {
             Bracket::None => {}
             Bracket::Opens => conn.gathering = true,
@@ -328,9 +238,10 @@ impl Protocol for Redis {
             if reply.kind() == Kind::Push {
                 continue;
             }
+            let expect = &self.operations[asked.operation].expect;
             let verdict = match reply.error() {
                 Some(error) => Err(Reason::Server(Told::new(error))),
-                None => self.operations[asked.operation].expect.check(asked, reply),
+                None => check(expect, &mut asked.awaited, reply),
             };
             // What was gathered for EXEC must not become part of the next transaction, and a
             // script that the server has forgotten is loaded as a connection is opened.

@@ -178,6 +178,11 @@ const HTTP: Capabilities = Capabilities {
     requests: &["http"],
     checks: &["status", "body", "contains", "headers", "size"],
 };
+const MEMCACHED: Capabilities = Capabilities {
+    driver: "memcached",
+    requests: &["command"],
+    checks: &["reply", "contains", "rows", "keyed"],
+};
 const POSTGRESQL: Capabilities = Capabilities {
     driver: "postgresql",
     requests: &["sql", "copy"],
@@ -195,6 +200,7 @@ impl Driver {
     fn capabilities(&self) -> &'static Capabilities {
         match self {
             Driver::Http { .. } => &HTTP,
+            Driver::Memcached { .. } => &MEMCACHED,
             Driver::Postgresql { .. } => &POSTGRESQL,
             Driver::Redis { .. } => &REDIS,
             Driver::Sqlite { .. } => &SQLITE,
@@ -205,6 +211,7 @@ impl Driver {
     pub fn targets(&self) -> Option<&[String]> {
         match self {
             Driver::Http { targets, .. }
+            | Driver::Memcached { targets, .. }
             | Driver::Postgresql { targets, .. }
             | Driver::Redis { targets, .. } => Some(targets),
             Driver::Sqlite { .. } => None,

@@ -3,6 +3,7 @@
 mod agent;
 mod in_process;
 mod laboratory;
+mod memcached;
 mod misdeeds;
 mod postgresql;
 mod queues;

@@ -28,7 +28,7 @@ impl Answers {
     ) -> Result<Option<Answer<'s>>, Error> {
         let Some((line, value)) = self.0.next(input, announced)? else { return Ok(None) };
         let line = line.strip_suffix(b"\r\n").ok_or(Error::End)?;
-        Ok(Some(Answer { line, value }))
+        Ok(Some(Answer { kind: Kind::of(line)?, line, value }))
     }
 }
 
@@ -36,55 +36,82 @@ impl Answers {
 #[inline]
 fn announced(line: &[u8]) -> Result<Option<usize>, Error> {
     let line = line.strip_suffix(b"\r\n").ok_or(Error::End)?;
-    if line.starts_with(b"VALUE ") {
-        length(words(line).nth(3))
-    } else if line.starts_with(b"VA ") {
-        length(words(line).nth(1))
-    } else {
-        Ok(None)
+    match Kind::of(line)? {
+        Kind::Value => length(words(line).nth(3)),
+        Kind::MetaValue => length(words(line).nth(1)),
+        _ => Ok(None),
+    }
+}
+
+/// What a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A classic value, after which others follow.
+    Value,
+    /// A value of a meta command.
+    MetaValue,
+    /// A statistic, after which others follow.
+    Statistic,
+    /// There is nothing, or nothing more.
+    Nothing,
+    /// It was not done.
+    Undone,
+    /// It was done.
+    Done,
+    /// The request was wrong, or the server failed.
+    Error,
+}
+
+impl Kind {
+    #[inline]
+    fn of(line: &[u8]) -> Result<Kind, Error> {
+        let word = line.split(|&byte| byte == b' ').next().unwrap_or_default();
+        Ok(match word {
+            b"VALUE" => Kind::Value,
+            b"END" | b"EN" => Kind::Nothing,
+            b"VA" => Kind::MetaValue,
+            b"HD" | b"MN" | b"ME" | b"STORED" | b"DELETED" | b"TOUCHED" | b"OK" | b"RESET"
+            | b"VERSION" => Kind::Done,
+            b"NF" | b"NS" | b"EX" | b"NOT_FOUND" | b"NOT_STORED" | b"EXISTS" => Kind::Undone,
+            b"STAT" => Kind::Statistic,
+            b"ERROR" | b"CLIENT_ERROR" | b"SERVER_ERROR" => Kind::Error,
+            number if !number.is_empty() && number.iter().all(u8::is_ascii_digit) => Kind::Done,
+            _ => return Err(Error::Kind),
+        })
     }
 }
 
 /// A line of an answer, and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer<'a> {
+    kind: Kind,
     line: &'a [u8],
     value: Option<&'a [u8]>,
 }
 
 impl<'a> Answer<'a> {
-    /// Whether the answer ends with this line; after a classic value or a statistic others follow.
+    /// Whether the answer ends with this line.
     #[inline]
     pub fn is_last(&self) -> bool {
-        !self.line.starts_with(b"VALUE ") && !self.line.starts_with(b"STAT ")
+        !matches!(self.kind, Kind::Value | Kind::Statistic)
     }
 
     /// The line as it is, if it says that the request was wrong or the server failed.
     #[inline]
     pub fn error(&self) -> Option<&'a [u8]> {
-        let failed = self.line == b"ERROR"
-            || [&b"CLIENT_ERROR "[..], b"SERVER_ERROR "].iter().any(|e| self.line.starts_with(e));
-        failed.then_some(self.line)
+        (self.kind == Kind::Error).then_some(self.line)
     }
 
     /// What it says: its value, or else the line; nothing where it says that there is nothing, or
     /// nothing more.
     #[inline]
     pub fn text(&self) -> Option<&'a [u8]> {
-        self.value.or_else(|| (!matches!(self.line, b"END" | b"EN")).then_some(self.line))
+        self.value.or_else(|| (self.kind != Kind::Nothing).then_some(self.line))
     }
 
     /// Whether something was there or was done: 1 or 0.
     #[inline]
     pub fn rows(&self) -> u64 {
-        const NOTHING: [&[u8]; 8] =
-            [b"END", b"EN", b"NF", b"NS", b"EX", b"NOT_FOUND", b"NOT_STORED", b"EXISTS"];
-        let word = self.line.split(|&byte| byte == b' ').next().unwrap_or_default();
-        u64::from(!NOTHING.contains(&word))
-    }
-
-    /// The words of the line: what it is, and what is told beside a value.
-    pub fn words(&self) -> impl Iterator<Item = &'a [u8]> + Clone {
-        words(self.line)
+        u64::from(!matches!(self.kind, Kind::Nothing | Kind::Undone | Kind::Error))
     }
 }

@@ -24,6 +24,8 @@ pub const MAX_WORD_BYTES: usize = 250;
 /// Why bytes are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
+    /// A line begins with a word that begins no answer.
+    Kind,
     /// A line or a block does not end in CR LF.
     End,
     /// The length of a block is missing or no number.
@@ -37,6 +39,7 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Error::Kind => "no answer of memcached: a line that begins as none does",
             Error::End => "no answer of memcached: a line or a value without CR LF at its end",
             Error::Number => "no answer of memcached: a value without its length",
             Error::TooLong => "no answer of memcached: a line beyond 1 MiB or a value beyond 1 GiB",

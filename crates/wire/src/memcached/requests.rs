@@ -66,10 +66,10 @@ impl<'a> Request<'a> {
     /// Whether no answer is wanted where all goes as it mostly does: `q` of a meta command,
     /// `noreply` of a classic one.
     pub fn is_quiet(&self) -> bool {
-        if self.name().len() == 2 {
-            self.flags().any(|flag| flag == b"q")
-        } else {
-            self.words().skip(2).last() == Some(b"noreply")
+        match self.name() {
+            b"get" | b"gets" | b"gat" | b"gats" => false,
+            meta if meta.len() == 2 => self.flags().any(|flag| flag == b"q"),
+            _ => self.words().skip(2).last() == Some(b"noreply"),
         }
     }
 }

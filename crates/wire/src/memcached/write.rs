@@ -11,6 +11,21 @@ pub fn check(word: &[u8]) -> Result<(), Error> {
     if sound { Ok(()) } else { Err(Error::Word) }
 }
 
+/// A word of a line that began at `begun`, as `render` writes it.
+#[inline]
+pub fn word(
+    begun: usize,
+    out: &mut Vec<u8>,
+    render: impl FnOnce(&mut Vec<u8>),
+) -> Result<(), Error> {
+    if out.len() > begun {
+        out.push(b' ');
+    }
+    let from = out.len();
+    render(out);
+    check(&out[from..])
+}
+
 /// A number, as a word behind others.
 #[inline]
 pub fn number(number: u64, out: &mut Vec<u8>) {
@@ -33,13 +48,23 @@ pub fn line(words: &[&[u8]], out: &mut Vec<u8>) {
     end(out);
 }
 
-/// What a server has under a key, with the flags that the client gave it.
-pub fn value(key: &[u8], flags: u32, value: &[u8], out: &mut Vec<u8>) {
+/// What a server has under a key, with the flags that the client gave it and, where that was asked
+/// for, the number of its version.
+pub fn value(key: &[u8], flags: u32, version: Option<u64>, value: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"VALUE ");
     out.extend_from_slice(key);
     number(u64::from(flags), out);
     number(value.len() as u64, out);
+    if let Some(version) = version {
+        number(version, out);
+    }
     end(out);
-    out.extend_from_slice(value);
+    block(value, out);
+}
+
+/// The block that a line announces, with its end.
+#[inline]
+pub fn block(block: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(block);
     end(out);
 }

@@ -105,12 +105,11 @@ proptest! {
     ) {
         let (mut answer, mut request) = (Vec::new(), Vec::new());
         for value in &values {
-            write::value(b"k", 7, value, &mut answer);
+            write::value(b"k", 7, Some(9), value, &mut answer);
             request.extend_from_slice(b"set k 0 0");
             write::number(value.len() as u64, &mut request);
             write::end(&mut request);
-            request.extend_from_slice(value);
-            write::end(&mut request);
+            write::block(value, &mut request);
         }
         write::line(&[b"END"], &mut answer);
         write::line(&[b"mg", b"k", b"v"], &mut request);

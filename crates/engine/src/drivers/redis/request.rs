@@ -2,11 +2,11 @@
 
 use wire::redis::write;
 
-use crate::drivers::command::{Element, arguments, elements};
+use crate::drivers::command::{Argument, Element, elements};
 use crate::error::PlanError;
 use crate::template::Template;
 use crate::values::ValueId;
-use crate::workload::{Client, OperationInfo, Program};
+use crate::workload::{Client, OperationInfo};
 
 /// A script, and the name by which servers know it.
 #[derive(Clone, Debug)]
@@ -64,24 +64,13 @@ const UNANSWERED: [&str; 9] = [
 const GATHERING: [&str; 3] = ["MULTI", "EXEC", "WATCH"];
 
 impl Request {
-    /// The value that says which records the command asks for: its list, or `key`.
-    pub fn asks(&self, key: ValueId) -> Option<ValueId> {
-        let mentions = |part: &Part| match part {
-            Part::Argument(template) => template.ids().any(|id| id == key),
-            Part::Literal(_) | Part::Each(..) | Part::Script(_) => false,
-        };
-        let list = self.lists.first().copied();
-        list.or_else(|| self.parts.iter().any(mentions).then_some(key))
-    }
-
     /// Compiles an operation; `shared` when clients share connections. A script it needs is added.
     pub fn compile(
-        program: &Program,
         operation: &OperationInfo,
+        arguments: &[Argument],
         shared: bool,
         scripts: &mut Vec<Script>,
     ) -> Result<Request, PlanError> {
-        let arguments = arguments(program, operation, "redis")?;
         let constant = |index: usize| arguments.get(index).and_then(|a| a.template.constant());
         let name = String::from_utf8_lossy(constant(0).unwrap_or_default()).to_uppercase();
         let mute =
