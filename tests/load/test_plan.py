@@ -251,6 +251,21 @@ def test_commands_to_redis() -> None:
     assert (plain["database"], plain["resp"]) == (0, 2)
 
 
+def test_commands_to_memcached(monkeypatch: pytest.MonkeyPatch) -> None:
+    mix = {"mix": {"write": {"command": ["set", "k:${id}", 0, 0, "${text}"]}}}
+    mix["values"] = {"id": {"uniform": [1, 9]}, "text": {"text": {"length": 9, "key": "id"}}}
+    monkeypatch.setenv("MEMCACHED_PASSWORD", "hush-hush")
+    found = plan(case(mix, at="memcacheds://me@a"), ["memcacheds://me@a"])
+    assert found["driver"] == {
+        "kind": "memcached",
+        "targets": ["memcacheds://a:11211"],
+        "user": "me",
+        "password": "${env:MEMCACHED_PASSWORD}",
+    }
+    (operation,) = found["workload"]["transactions"][0]["operations"]
+    assert operation["request"] == {"command": ["set", "k:${id}", "0", "0", "${text}"]}
+
+
 def test_clients_share_connections_in_whole_groups() -> None:
     with pytest.raises(InputError, match=r"16 clients cannot share .* in groups of 3"):
         case(GET, {"clients": 16, "pipeline": 3}, at="redis://a")
@@ -278,7 +293,8 @@ def test_a_body_from_a_file(tmp_path: Path) -> None:
     ("workload", "urls", "message"),
     [
         (PAGE, ["gopher://h/"], "a driver for gopher: is not available in this version, which"
-         " speaks http:, sqlite:, postgresql:, postgresqls:, redis:, rediss:"),
+         " speaks http:, sqlite:, postgresql:, postgresqls:, memcached:, memcacheds:, redis:,"
+         " rediss:"),
         (PAGE, ["http://h/", "sqlite:x"], "the URLs of one system differ in their scheme: http,"
          " sqlite"),
         (PAGE, ["redis://h/"], "workload.mix.page: 'page' is not for redis:, which is asked"
@@ -287,6 +303,7 @@ def test_a_body_from_a_file(tmp_path: Path) -> None:
          " their like"),
         (GET, ["redis://h/three"], "systems.shop: 'redis://h/three' is not"
          " redis://host:port/DATABASE?resp=2 (or 3)"),
+        (GET, ["memcached://h/1"], "systems.shop: 'memcached://h/1' is not memcached://host:port"),
         (GET, ["redis://a/1", "redis://b/2"], "systems.shop.at: the URLs of one system differ in"
          " more than host and port"),
         (PAGE, DATABASE, "workload.mix.page: 'page' is not for sqlite:, which is asked sql:"),

@@ -36,7 +36,7 @@ def test_every_store_is_asked_in_its_own_way(driver: str) -> None:
             transactions(case({}), ["http://h/"])
         return
     found = case({"ycsb": "F", "read_many": "5%", "insert": "5%", "read_modify_write": "90%"})
-    asked = transactions(found, [f"{driver}://h/1" if driver != "sqlite" else "sqlite:x"])
+    asked = transactions(found, [f"{driver}://h" if driver != "sqlite" else "sqlite:x"])
     speaks = SCHEMES[driver].speaks
     requests = [operation["request"] for each in asked.values() for operation in each["operations"]]
     assert len(requests) == 4 and all(list(request) == [speaks] for request in requests)

@@ -66,10 +66,24 @@ def _redis(case: Case, urls: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def _memcached(case: Case, urls: Sequence[str]) -> dict[str, Any]:
+    """`memcached://USER@HOST:PORT`, the user at will."""
+    first = _alike(case, urls)
+    if first.path.strip("/") or first.query:
+        what = f"{mask(urls[0])!r} is not memcached://host:port"
+        raise InputError(what, key=f"systems.{case.system_name}")
+    return {
+        "targets": _targets(urls),
+        "user": unquote(first.username or "") or None,
+        "password": _password(case, first, "MEMCACHED_PASSWORD"),
+    }
+
+
 _FIELDS: Mapping[str, Callable[[Case, Sequence[str]], dict[str, Any]]] = {
     "http": _http,
     "sqlite": _sqlite,
     "postgresql": _postgresql,
+    "memcached": _memcached,
     "redis": _redis,
 }
 

@@ -66,7 +66,7 @@ def answer(plan: Mapping[str, Any], bytes_in: float) -> Answer:
     return Answer(min(statuses), max(0, round(bytes_in) - _HEAD_BYTES[str(plan["driver"]["kind"])]))
 
 
-_HEAD_BYTES = {"http": 100, "postgresql": 100, "redis": 8}
+_HEAD_BYTES = {"http": 100, "memcached": 32, "postgresql": 100, "redis": 8}
 """About what an answer takes beside its content, by the driver."""
 
 
@@ -182,6 +182,7 @@ def _server(
 ) -> Iterator[str]:
     answers = {
         "http": ("--status", str(reply.status), "--body-bytes", str(reply.body_bytes)),
+        "memcached": ("--value-bytes", str(reply.body_bytes)),
         "postgresql": ("--column", "x" * reply.body_bytes),
         "redis": ("--value-bytes", str(reply.body_bytes)),
     }

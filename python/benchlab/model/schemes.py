@@ -33,12 +33,15 @@ class Scheme:
 
 _SELECT = {"select": {"sql": "SELECT 1", "expect": {"rows": "1", "first": "1"}}}
 _PING = {"ping": {"command": ["PING"], "expect": {"reply": "PONG"}}}
+_NOTHING = {"mn": {"command": ["mn"], "expect": {"reply": "MN"}}}
 
 SCHEMES: Mapping[str, Scheme] = {
     "http": Scheme("http", "http", 80),
     "sqlite": Scheme("sqlite", "sql", minute=_SELECT),
     "postgresql": Scheme("postgresql", "sql", 5432, minute=_SELECT),
     "postgresqls": Scheme("postgresql", "sql", 5432, encrypted=True, minute=_SELECT),
+    "memcached": Scheme("memcached", "command", 11211, minute=_NOTHING),
+    "memcacheds": Scheme("memcached", "command", 11211, encrypted=True, minute=_NOTHING),
     "redis": Scheme("redis", "command", 6379, minute=_PING),
     "rediss": Scheme("redis", "command", 6379, encrypted=True, minute=_PING),
 }

@@ -111,10 +111,23 @@ def _redis() -> Dialect:
     )
 
 
+def _memcached() -> Dialect:
+    record, stored = "record:${id}", Expect(reply="STORED")
+    write = ("set", record, "0", "0", "${value}")
+    return Dialect(
+        insert=Operation(name="insert", command=write, expect=stored),
+        write=Operation(name="insert", command=write, expect=stored),
+        read=Operation(name="read", command=("get", record), expect=_CHECKED),
+        read_many=Operation(name="read_many", command=("get", "record:${ids}"), expect=_CHECKED),
+        update=Operation(name="update", command=("replace", *write[1:]), expect=stored),
+    )
+
+
 _ON_CONFLICT = "ON CONFLICT (id) DO UPDATE SET value = excluded.value"
 DIALECTS: Mapping[str, Dialect] = {
     "sqlite": _sql("INTEGER", _ON_CONFLICT),
     "postgresql": _sql("BIGINT", _ON_CONFLICT),
+    "memcached": _memcached(),
     "redis": _redis(),
 }
 """By the driver."""
