@@ -10,7 +10,7 @@ use base::clock::Clock;
 use base::{Instant, Nanos};
 use tally::{Outcome, Recorder, Series, Times};
 
-use crate::drivers::sqlite::Session;
+use crate::drivers::InProcess;
 use crate::net::waiting::Waiting;
 use crate::plan::{self, Plan};
 use crate::process;
@@ -89,6 +89,7 @@ impl<'a> Calls<'a> {
             stop,
             woke: clock.now(),
             last_done: None,
+            moved: (0, 0),
         }
     }
 
@@ -114,11 +115,13 @@ pub struct Caller<'a> {
     /// When it last woke up.
     woke: Instant,
     last_done: Option<Instant>,
+    /// Bytes to and from the system within the present transaction.
+    moved: (u64, u64),
 }
 
 impl Caller<'_> {
     /// Works until the trial is over.
-    pub fn run(mut self, session: &mut Session<'_>) -> Ended {
+    pub fn run(mut self, session: &mut impl InProcess) -> Ended {
         self.woke = self.clock.now();
         self.recorder.tick(self.woke);
         let complete = match self.shared.open {
@@ -139,7 +142,7 @@ impl Caller<'_> {
         }
     }
 
-    fn closed(&mut self, session: &mut Session<'_>) -> bool {
+    fn closed(&mut self, session: &mut impl InProcess) -> bool {
         let mut due = Instant(-(self.shared.plan.warmup_ns as i64));
         let mut started = 0;
         let mut n = 0;
@@ -158,7 +161,7 @@ impl Caller<'_> {
         true
     }
 
-    fn open(&mut self, session: &mut Session<'_>) -> bool {
+    fn open(&mut self, session: &mut impl InProcess) -> bool {
         while let Some((n, intended)) = self.shared.take() {
             let taken = self.clock.now();
             if taken >= self.shared.tail_end {
@@ -183,7 +186,7 @@ impl Caller<'_> {
     /// Runs one transaction; says when it was done. One that is broken off is left open.
     fn transaction(
         &mut self,
-        session: &mut Session<'_>,
+        session: &mut impl InProcess,
         n: u64,
         intended: Instant,
         ready: Instant,
@@ -198,6 +201,8 @@ impl Caller<'_> {
         let done = self.clock.now();
         self.recorder.in_flight(done, -1);
         self.recorder.ended(series, &Times { intended, ready, sent, done }, outcome);
+        let (out, back) = std::mem::take(&mut self.moved);
+        self.recorder.moved(series, done, out, back);
         if intended >= Instant(0) {
             self.last_done = Some(done);
         }
@@ -208,7 +213,7 @@ impl Caller<'_> {
     /// Does what `next` says until the transaction has ended; `None` where it is broken off.
     fn steps(
         &mut self,
-        session: &mut Session<'_>,
+        session: &mut impl InProcess,
         intended: Instant,
         ready: Instant,
         mut next: impl FnMut(&mut workload::Client, Option<Outcome>) -> Step,
@@ -233,7 +238,7 @@ impl Caller<'_> {
 
     fn call(
         &mut self,
-        session: &mut Session<'_>,
+        session: &mut impl InProcess,
         operation: OperationIndex,
         intended: Instant,
         ready: Instant,
@@ -256,6 +261,10 @@ impl Caller<'_> {
         } else {
             (answer.outcome, answer.why)
         };
+        let (out, back) = answer.moved;
+        self.moved.0 += out;
+        self.moved.1 += back;
+        self.recorder.moved(series, done, out, back);
         if outcome != Outcome::Ok {
             self.recorder.error(series, outcome, why);
         }

@@ -6,6 +6,7 @@ mod calls;
 mod crew;
 pub mod drivers;
 pub mod error;
+pub mod file;
 pub mod net;
 pub mod plan;
 pub mod process;

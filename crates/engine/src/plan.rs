@@ -5,6 +5,7 @@
 //! which trials are repeated, what the figures mean; the lab and the judge know that.
 
 mod check;
+mod file;
 mod http;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use file::{Block, FileRequest, Sync};
 pub use http::{Cookies, HttpRequest, Redirects};
 
 /// The version of the Plan this build writes; it reads every earlier one.
@@ -152,6 +154,17 @@ pub enum Driver {
         #[serde(default)]
         password: Option<String>,
     },
+    /// A file or block device of this machine.
+    File {
+        /// Where it is; made when it is written and absent.
+        path: String,
+        /// How much of it is used, from its beginning; all there is when absent.
+        #[serde(default)]
+        size_bytes: Option<u64>,
+        /// Whether reads and writes go past the system's cache.
+        #[serde(default)]
+        direct: bool,
+    },
     /// `PostgreSQL`, or what speaks its protocol.
     Postgresql {
         /// Where to connect: `postgresql://host:port`, or `postgresqls://host:port` with TLS.
@@ -274,6 +287,8 @@ pub enum Request {
     /// Many rows in one go, one for each element of the operation's `for_each`, whose elements are
     /// then not asked one by one.
     Copy(CopyRequest),
+    /// A read, write or sync of a file.
+    File(FileRequest),
 }
 
 /// Rows that go into a table.
@@ -320,6 +335,9 @@ pub struct Expect {
     /// for the first column: rows that come in any order are checked by their own key.
     #[serde(default)]
     pub keyed: Option<String>,
+    /// Files: every sector read is what was written there, in any version.
+    #[serde(default)]
+    pub intact: bool,
 }
 
 impl Operation {
@@ -328,6 +346,11 @@ impl Operation {
         let mut all: Vec<(String, &str)> = Vec::new();
         match &self.request {
             Request::Sql(sql) => all.push(("request.sql".into(), sql)),
+            Request::File(request) => {
+                let path = format!("request.file.{}.at", request.verb());
+                let at = request.block().and_then(|block| block.at.as_deref());
+                all.extend(at.map(|at| (path, at)));
+            }
             Request::Copy(copy) => {
                 for (index, column) in copy.row.iter().enumerate() {
                     all.push((format!("request.copy.row[{index}]"), column));
@@ -651,6 +674,8 @@ pub enum Net {
     Epoll,
     /// Completions through `io_uring`, of Linux 6.1 and later.
     Uring,
+    /// Files: a thread a client, which waits in its calls.
+    Threads,
     /// A simulated network, server and clock.
     Sim,
 }

@@ -3,6 +3,7 @@
 //! One state machine a protocol, over `wire`'s server side, so that the ruler and its simulation
 //! speak the same. Absent from it: sockets, time, and what to do wrong.
 
+pub mod file;
 pub mod memcached;
 pub mod redis;
 pub mod tls;

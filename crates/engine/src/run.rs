@@ -14,6 +14,7 @@ use tally::{Kind, Layout, Options, Progress, Recorder, Series, Sink, TallyError}
 use crate::calls::{self, Calls};
 use crate::crew::{self, Crew};
 use crate::drivers::Protocol;
+use crate::drivers::file::File;
 use crate::drivers::http::Http;
 use crate::drivers::memcached::Memcached;
 use crate::drivers::postgresql::Postgresql;
@@ -21,8 +22,9 @@ use crate::drivers::redis::Redis;
 use crate::drivers::sqlite::Sqlite;
 use crate::drivers::target::Target;
 use crate::error::{EngineError, HostError, PlanError};
-use crate::net::choice::Choice;
+use crate::net::choice::{Choice, Way};
 use crate::net::epoll::Epoll;
+use crate::net::file::Disk;
 use crate::net::sim::World;
 use crate::net::uring::Uring;
 use crate::net::waiting::Waiting;
@@ -66,9 +68,12 @@ pub fn run(
     let mut layout = Layout::new();
     let program = Program::compile(&plan.workload, &plan.seeds, &mut layout)?;
     let driver = Driver::compile(&plan, &program)?;
+    let way =
+        if let Driver::File(_) = driver { Way::of(&plan, waiting(&plan))? } else { Way::Ring };
     let connect = layout.add(Kind::Operation, "connect");
     let workers = match &driver {
         Driver::Sqlite(_) => calls::threads(&plan),
+        Driver::File(_) if way != Way::Ring => calls::threads(&plan),
         _ => plan.workers,
     };
     let options = Options {
@@ -82,6 +87,7 @@ pub fn run(
     };
     let trial = Trial { plan: &plan, program: &program, connect, asked: control.stop };
     match driver {
+        Driver::File(file) => trial.file(file, &way, options, out),
         Driver::Http(http) => trial.network(&http, options, out),
         Driver::Memcached(memcached) => trial.network(&memcached, options, out),
         Driver::Postgresql(postgresql) => trial.network(&postgresql, options, out),
@@ -102,6 +108,7 @@ pub fn check(text: &str) -> Result<(), EngineError> {
 
 /// A driver, compiled.
 enum Driver {
+    File(File),
     Http(Http),
     Memcached(Memcached),
     Postgresql(Postgresql),
@@ -113,6 +120,7 @@ impl Driver {
     fn compile(plan: &Plan, program: &Program) -> Result<Driver, EngineError> {
         let fresh = plan.connection == Connection::New;
         Ok(match &plan.driver {
+            plan::Driver::File { .. } => Driver::File(File::compile(plan, program)?),
             plan::Driver::Http { .. } => Driver::Http(Http::compile(program, plan)?),
             plan::Driver::Memcached { .. } => Driver::Memcached(Memcached::compile(plan, program)?),
             plan::Driver::Postgresql { .. } => {
@@ -231,6 +239,34 @@ impl Trial<'_> {
         })
     }
 
+    /// Runs the driver of files: through `io_uring`, on threads, or in the simulator.
+    fn file(
+        &self,
+        mut file: File,
+        way: &Way,
+        options: Options,
+        out: Box<dyn Write + Send>,
+    ) -> Result<Finished, EngineError> {
+        if let Some(sim) = &self.plan.sim {
+            return self.simulate(sim, &file, options, out);
+        }
+        let plan = self.plan;
+        let opened = file.open_file()?;
+        let waiting = waiting(plan);
+        let calls = Calls::new(plan, self.program, waiting);
+        let clients = calls::threads(plan);
+        self.measure(&way.note(), clients, options, out, None, |clock, index, recorder, stop| {
+            if *way != Way::Ring {
+                let mut session = file.session(&opened);
+                return Ok(calls.client(index, clock, recorder, stop).run(&mut session));
+            }
+            let job = self.job(&file, None, recorder, index, stop);
+            let links = worker::share(plan, index).len();
+            let mut disk = Disk::new(clock, &opened, links, file.largest(), waiting)?;
+            Worker::new(job).run(&mut disk).map_err(Into::into)
+        })
+    }
+
     fn in_process(
         &self,
         sqlite: &Sqlite,
@@ -320,7 +356,8 @@ const FEW: u32 = 4;
 
 /// How workers wait. Polling for the last stretch before a transaction is due makes it punctual,
 /// and polling for an answer that comes at once keeps the wake-up out of its time; both at the
-/// price of a core, so `auto` does them only where the core is the agent's own.
+/// price of a core, so `auto` does them only where the core is the agent's own. A disk does not
+/// answer at once.
 fn waiting(plan: &Plan) -> Waiting {
     match (plan.wait, &plan.schedule) {
         (Wait::Spin, _) => Waiting::Spin,
@@ -330,7 +367,9 @@ fn waiting(plan: &Plan) -> Waiting {
         (Wait::Tick { every_ns }, _) => Waiting::Tick(Nanos(every_ns)),
         (Wait::Auto, Schedule::Open { .. }) if !plan.cpus.is_empty() => Waiting::SleepThenSpin,
         (Wait::Auto, Schedule::Closed { clients, .. })
-            if !plan.cpus.is_empty() && *clients <= FEW * plan.workers =>
+            if !plan.cpus.is_empty()
+                && *clients <= FEW * plan.workers
+                && !matches!(plan.driver, plan::Driver::File { .. }) =>
         {
             Waiting::SpinThenSleep
         }

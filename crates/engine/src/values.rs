@@ -448,7 +448,7 @@ fn number(digits: &[u8; DIGITS]) -> Option<u64> {
 }
 
 /// The transaction's place among those of all clients, without gaps when each does its share.
-fn ordinal(turn: Turn) -> u64 {
+pub(crate) fn ordinal(turn: Turn) -> u64 {
     turn.n.wrapping_mul(u64::from(turn.clients)).wrapping_add(u64::from(turn.client))
 }
 

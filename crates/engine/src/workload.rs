@@ -11,7 +11,7 @@ use tally::{Kind, Layout, Outcome, Series};
 use crate::error::PlanError;
 use crate::plan::{self, Request, Seeds};
 use crate::template::{Piece, Template, Values, pieces, variable};
-use crate::values::{Current, Drawn, Generator, Names, Turn, ValueId};
+use crate::values::{Current, Drawn, Generator, Names, Turn, ValueId, ordinal};
 
 /// The longest text of a value; every client has room for each of its values.
 const LONGEST_TEXT: usize = 64 << 20;
@@ -101,6 +101,16 @@ impl Client {
     /// The ordinal of its current transaction.
     pub fn n(&self) -> u64 {
         self.n
+    }
+
+    /// The ordinal of its current transaction among those of all clients, without gaps when each
+    /// does its share.
+    pub fn ordinal(&self) -> u64 {
+        ordinal(self.turn())
+    }
+
+    fn turn(&self) -> Turn {
+        Turn { client: self.number, clients: self.clients, n: self.n }
     }
 
     /// The index of its current transaction.
@@ -473,7 +483,7 @@ impl Program {
 
     #[inline]
     fn draw(&self, client: &mut Client, ids: &[ValueId]) {
-        let turn = Turn { client: client.number, clients: client.clients, n: client.n };
+        let turn = client.turn();
         for &id in ids {
             self.generators[id].draw(id, &mut client.values, turn);
         }

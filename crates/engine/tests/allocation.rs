@@ -112,6 +112,28 @@ fn cost(server: &Server, schedule: &Value, stop: &Value) -> (u64, i64) {
         },
         "schedule": schedule, "stop": stop, "timeout_ns": 500_000_000,
     });
+    cost_of(&plan)
+}
+
+/// Allocations of the workers, and the most memory, of so many reads and writes of a file.
+fn cost_of_file(path: &std::path::Path, transactions: u32) -> (u64, i64) {
+    let block = json!({"at": "${block}", "bytes": 4096});
+    cost_of(&json!({
+        "version": 1,
+        "seeds": {"keys": 1, "values": 2, "arrivals": 3, "faults": 4},
+        "driver": {"kind": "file", "path": path.to_str().unwrap(), "size_bytes": 65536},
+        "workload": {
+            "values": {"block": {"sequence": {"start": 0}}},
+            "transactions": [{"name": "both", "operations": [
+                {"name": "write", "request": {"file": {"write": block}}},
+                {"name": "read", "request": {"file": {"read": block}}, "expect": {"intact": true}},
+            ]}],
+        },
+        "schedule": {"closed": {"clients": 8}}, "stop": {"transactions": transactions},
+    }))
+}
+
+fn cost_of(plan: &Value) -> (u64, i64) {
     let control = Control { stop: &AtomicBool::new(false), progress: None, allow_debug: true };
     ALLOCATIONS.store(0, Ordering::Relaxed);
     let before = LIVE.load(Ordering::Relaxed);
@@ -126,9 +148,8 @@ fn neither_allocations_nor_memory_grow_with_requests() {
     let cookie = "Set-Cookie: seen=1; Path=/";
     let server = Server::start("http", &["--body", "hello", "--header", cookie]);
     let closed = json!({"closed": {"clients": 8}});
-    let compare = |name: &str, server: &Server, few: [&Value; 2], many: [&Value; 2]| {
-        let (few_allocations, few_bytes) = cost(server, few[0], few[1]);
-        let (many_allocations, many_bytes) = cost(server, many[0], many[1]);
+    let judge = |name: &str, few: (u64, i64), many: (u64, i64)| {
+        let ((few_allocations, few_bytes), (many_allocations, many_bytes)) = (few, many);
         // What is made at the start is made in both; a buffer may find its size a little later.
         assert!(
             many_allocations <= few_allocations + 32,
@@ -139,6 +160,9 @@ fn neither_allocations_nor_memory_grow_with_requests() {
             many_bytes < few_bytes + 4 * 1024 * 1024,
             "{name}: {few_bytes} bytes became {many_bytes}"
         );
+    };
+    let compare = |name: &str, server: &Server, few: [&Value; 2], many: [&Value; 2]| {
+        judge(name, cost(server, few[0], few[1]), cost(server, many[0], many[1]));
     };
     let count = |n: u32| json!({"transactions": n});
     compare("closed", &server, [&closed, &count(2_000)], [&closed, &count(40_000)]);
@@ -151,4 +175,8 @@ fn neither_allocations_nor_memory_grow_with_requests() {
     // Far beyond what the server can do, so that nearly all of it waits.
     let slow = Server::start("http", &["--service-ns", "2000000"]);
     compare("backlog", &slow, [&open(5_000.0), &time], [&open(300_000.0), &time]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    std::fs::write(&path, vec![0; 65536]).unwrap();
+    judge("file", cost_of_file(&path, 1_000), cost_of_file(&path, 20_000));
 }

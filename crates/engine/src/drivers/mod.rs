@@ -4,6 +4,7 @@
 //! I/O. Absent from it: connections, time, and what is asked when.
 
 pub mod command;
+pub mod file;
 pub mod http;
 pub mod memcached;
 pub mod postgresql;
@@ -15,9 +16,12 @@ pub mod target;
 
 use std::fmt;
 
+use tally::Outcome;
+
+use crate::file::Flaw;
 use crate::net::Fault;
 use crate::responder::Service;
-use crate::workload::{Client, OperationIndex};
+use crate::workload::{Client, OperationIndex, Program};
 use target::Target;
 
 /// Why an operation did not end ok, without having to allocate.
@@ -65,6 +69,8 @@ pub enum Reason {
     Server(Told),
     /// The connection could not be secured.
     Tls(Told),
+    /// An order to a file was not carried out as it should be.
+    File(Flaw),
 }
 
 /// What a server said, as far as it fits.
@@ -130,6 +136,7 @@ impl fmt::Display for Reason {
             Reason::Behind => f.write_str("the connection ended by an earlier answer on it"),
             Reason::Server(told) => f.write_str(told.text()),
             Reason::Tls(told) => write!(f, "TLS: {}", told.text()),
+            Reason::File(flaw) => flaw.fmt(f),
         }
     }
 }
@@ -172,6 +179,10 @@ pub trait Protocol: Clone + Send + Sync {
     /// What is remembered of an operation whose answer is still to come. A connection may have
     /// several; their answers come in the order of asking.
     type Asked;
+
+    /// How many bytes of each request and of each answer are the driver's own and reach nobody,
+    /// where there is no network to move them.
+    const FRAMING: (u64, u64) = (0, 0);
 
     /// Where it connects to.
     fn targets(&self) -> &[Target];
@@ -232,4 +243,26 @@ pub trait Protocol: Clone + Send + Sync {
 
     /// The connection ended while this answer was awaited: that may have made it whole.
     fn ended(&mut self, conn: &mut Self::Conn, asked: &mut Self::Asked) -> Received;
+}
+
+/// How an operation within the agent's process ended, and why where it is not ok.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer<'a> {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The system's message, or what is wrong with the answer; empty when ok.
+    pub why: &'a str,
+    /// Bytes that went to the system and came from it, where that is known.
+    pub moved: (u64, u64),
+}
+
+/// One client's use of a system within the agent's process, whose calls block.
+pub trait InProcess {
+    /// Asks the operation that `client` has come to, and waits for the answer.
+    fn answer(
+        &mut self,
+        operation: OperationIndex,
+        program: &Program,
+        client: &Client,
+    ) -> Answer<'_>;
 }

@@ -31,6 +31,7 @@ use rusqlite::{Connection, ErrorCode, Statement, ffi};
 use tally::Outcome;
 
 use super::sql::{self, Cell, Checking, Dialect, Expectation, Sql, Wrong};
+use super::{Answer, InProcess};
 use crate::error::{EngineError, HostError, PlanError};
 use crate::plan::{Driver, Plan};
 use crate::template::Values;
@@ -60,15 +61,6 @@ struct Operation {
     transaction: usize,
     sql: Sql,
     expect: Expectation,
-}
-
-/// How an operation ended, and why where it is not ok.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer<'a> {
-    /// How it ended.
-    pub outcome: Outcome,
-    /// `SQLite`'s message, or what is wrong with the answer; empty when ok.
-    pub why: &'a str,
 }
 
 impl Sqlite {
@@ -281,9 +273,8 @@ impl From<rusqlite::Error> for Trouble {
     }
 }
 
-impl Session<'_> {
-    /// Asks the operation that `client` has come to, and waits for the answer.
-    pub fn answer(
+impl InProcess for Session<'_> {
+    fn answer(
         &mut self,
         operation: OperationIndex,
         program: &Program,
@@ -296,9 +287,11 @@ impl Session<'_> {
             Ok(()) => Outcome::Ok,
             Err(trouble) => self.give_up(trouble, deadline_ns),
         };
-        Answer { outcome, why: &self.why }
+        Answer { outcome, why: &self.why, moved: (0, 0) }
     }
+}
 
+impl Session<'_> {
     fn ask(
         &mut self,
         index: OperationIndex,

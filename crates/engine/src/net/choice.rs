@@ -5,9 +5,9 @@
 use serde_json::{Value, json};
 
 use crate::error::HostError;
-use crate::net::uring;
 use crate::net::waiting::Waiting;
-use crate::plan;
+use crate::net::{file, uring};
+use crate::plan::{self, Plan};
 
 /// A real provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,40 @@ impl Choice {
             Choice::Uring => json!({"net": "uring"}),
             Choice::Epoll(None) => json!({"net": "epoll"}),
             Choice::Epoll(Some(why)) => json!({"net": "epoll", "net_why": why}),
+        }
+    }
+}
+
+/// Who carries out the orders to a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// [`super::file`], or the simulator.
+    Ring,
+    /// A thread a client, and why it is that, where the Plan did not ask for it.
+    Threads(Option<String>),
+}
+
+impl Way {
+    /// `io_uring` where it can be had, else threads, unless the Plan says which.
+    pub fn of(plan: &Plan, waiting: Waiting) -> Result<Way, HostError> {
+        let of_rings = matches!(waiting, Waiting::Coalesce { .. } | Waiting::Tick(_));
+        match plan.net {
+            plan::Net::Sim => Ok(Way::Ring),
+            plan::Net::Threads => Ok(Way::Threads(None)),
+            net => match file::probe(waiting) {
+                Ok(()) => Ok(Way::Ring),
+                Err(why) if net == plan::Net::Auto && !of_rings => Ok(Way::Threads(Some(why))),
+                Err(why) => Err(HostError::new(why, "allow it, or let `net` be `threads`")),
+            },
+        }
+    }
+
+    /// What the Measurement says of it.
+    pub fn note(&self) -> Value {
+        match self {
+            Way::Ring => json!({"net": "uring"}),
+            Way::Threads(None) => json!({"net": "threads"}),
+            Way::Threads(Some(why)) => json!({"net": "threads", "net_why": why}),
         }
     }
 }

@@ -9,6 +9,8 @@
 mod address;
 pub mod choice;
 pub mod epoll;
+pub mod file;
+pub(crate) mod pages;
 pub mod sim;
 pub mod uring;
 pub mod waiting;

@@ -8,8 +8,8 @@ use serde_json::Value as Json;
 use tally::Layout;
 
 use super::{
-    Connection, Driver, Expect, HttpRequest, Length, Net, Operation, Plan, Range, Redirects,
-    Request, Schedule, Stop, VERSION, Value, Wait, Workload,
+    Block, Connection, Driver, Expect, FileRequest, HttpRequest, Length, Net, Operation, Plan,
+    Range, Redirects, Request, Schedule, Stop, VERSION, Value, Wait, Workload,
 };
 use crate::error::PlanError;
 use crate::values::DIGITS;
@@ -153,6 +153,11 @@ impl Plan {
             let of_networks = matches!(self.wait, Wait::Coalesce { .. } | Wait::Tick { .. });
             need(!of_networks, "wait", "`sqlite` has no answers to wait for")?;
         }
+        if let Driver::File { .. } = &self.driver {
+            self.check_file()?;
+        } else {
+            need(self.net != Net::Threads, "net", "`threads` wait for files alone")?;
+        }
         for (t, transaction) in self.workload.transactions.iter().enumerate() {
             for (o, operation) in transaction.operations.iter().enumerate() {
                 operation
@@ -161,6 +166,27 @@ impl Plan {
             }
         }
         Ok(())
+    }
+}
+
+impl Plan {
+    /// What a file cannot do that a server can.
+    fn check_file(&self) -> Result<(), Wrong> {
+        let Driver::File { path, size_bytes, .. } = &self.driver else { return Ok(()) };
+        need(!path.is_empty(), "driver.path", "the file is needed")?;
+        need(self.connection == Connection::Kept, "connection", "a file stays open: `kept`")?;
+        need(self.pipeline == 1, "pipeline", "a client of a file has one order under way: 1")?;
+        need(self.net != Net::Epoll, "net", "files are never waited for with `epoll`: `threads`")?;
+        need(
+            (self.net == Net::Sim) == self.sim.is_some(),
+            "sim",
+            "it belongs with `net: sim`, and `net: sim` needs it",
+        )?;
+        let sized = self.sim.is_none() || size_bytes.is_some();
+        need(sized, "driver.size_bytes", "a simulated file has the size it is given")?;
+        let of_networks = matches!(self.wait, Wait::Coalesce { .. } | Wait::Tick { .. });
+        let together = self.net != Net::Threads || !of_networks;
+        need(together, "wait", "threads have no answers to wait for")
     }
 }
 
@@ -178,6 +204,8 @@ const HTTP: Capabilities = Capabilities {
     requests: &["http"],
     checks: &["status", "body", "contains", "headers", "size"],
 };
+const FILE: Capabilities =
+    Capabilities { driver: "file", requests: &["file"], checks: &["intact"] };
 const MEMCACHED: Capabilities = Capabilities {
     driver: "memcached",
     requests: &["command"],
@@ -199,6 +227,7 @@ const SQLITE: Capabilities =
 impl Driver {
     fn capabilities(&self) -> &'static Capabilities {
         match self {
+            Driver::File { .. } => &FILE,
             Driver::Http { .. } => &HTTP,
             Driver::Memcached { .. } => &MEMCACHED,
             Driver::Postgresql { .. } => &POSTGRESQL,
@@ -214,7 +243,7 @@ impl Driver {
             | Driver::Memcached { targets, .. }
             | Driver::Postgresql { targets, .. }
             | Driver::Redis { targets, .. } => Some(targets),
-            Driver::Sqlite { .. } => None,
+            Driver::File { .. } | Driver::Sqlite { .. } => None,
         }
     }
 }
@@ -227,6 +256,7 @@ impl Request {
             Request::Sql(_) => "sql",
             Request::Copy(_) => "copy",
             Request::Command(_) => "command",
+            Request::File(_) => "file",
         }
     }
 }
@@ -239,7 +269,7 @@ impl Operation {
         let kinds = requests.iter().map(|kind| format!("`{kind}`")).collect::<Vec<_>>();
         let kinds = kinds.join(" and ");
         need(spoken, "request", format!("the driver `{driver}` speaks {kinds} requests alone"))?;
-        let Expect { status, body, contains, size, headers, reply, rows, first, keyed } =
+        let Expect { status, body, contains, size, headers, reply, rows, first, keyed, intact } =
             &self.expect;
         let asked = [
             ("status", status.is_some()),
@@ -251,6 +281,7 @@ impl Operation {
             ("rows", rows.is_some()),
             ("first", first.is_some()),
             ("keyed", keyed.is_some()),
+            ("intact", *intact),
         ];
         if let Request::Copy(_) = self.request {
             let why = "the list whose elements make the rows is needed";
@@ -262,6 +293,13 @@ impl Operation {
             http.check().map_err(|(key, why)| (format!("request.http.{key}"), why))?;
         }
         size.map_or(Ok(()), |size| size.check("expect.size"))?;
+        if let Request::File(request) = &self.request {
+            let fits = request.block().is_none_or(Block::is_whole);
+            let field = format!("request.file.{}.bytes", request.verb());
+            need(fits, field, "a block has 512 bytes or a multiple of that, up to 64 MiB")?;
+            let reads = matches!(request, FileRequest::Read(_));
+            need(reads || !intact, "expect.intact", "only what is read can be found intact")?;
+        }
         for (key, present) in asked {
             let why = format!("the driver `{driver}` cannot check this");
             need(!present || checks.contains(&key), format!("expect.{key}"), why)?;

@@ -256,6 +256,7 @@ impl<P: Protocol> Worker<'_, P> {
     ) {
         let lane = &mut self.lanes[index as usize];
         let Bytes { out, back } = lane.operation_bytes;
+        let (out, back) = (out.saturating_sub(P::FRAMING.0), back.saturating_sub(P::FRAMING.1));
         lane.bytes.out += out;
         lane.bytes.back += back;
         let operation = lane.operation;

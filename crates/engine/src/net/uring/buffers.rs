@@ -3,21 +3,18 @@
 //! A receive takes one when there are bytes and not before, so that few serve many connections.
 //! Absent from it: whose bytes are in which.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::io;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use io_uring::types::BufRingEntry;
 
 use super::ring::Ring;
+use crate::net::pages::Pages;
 
 /// The number by which receives name this ring of buffers.
 pub(super) const GROUP: u16 = 0;
 /// The memory of all buffers together; a page is really used once something was received into it.
 const BYTES: usize = 16 * 1024 * 1024;
-/// The largest page of any machine.
-const PAGE: usize = 64 * 1024;
 /// The least and the greatest size of a buffer.
 const SIZES: (usize, usize) = (4 * 1024, 64 * 1024);
 
@@ -82,30 +79,5 @@ impl Buffers {
             let tail = BufRingEntry::tail(entries).cast_mut();
             AtomicU16::from_ptr(tail).store(self.given, Ordering::Release);
         }
-    }
-}
-
-/// Memory that begins with a page.
-struct Pages {
-    start: NonNull<u8>,
-    layout: Layout,
-}
-
-impl Pages {
-    fn new(bytes: usize) -> Pages {
-        let layout = Layout::from_size_align(bytes.next_multiple_of(PAGE), PAGE)
-            .expect("a few megabytes are a valid layout");
-        // SAFETY: the size is not zero.
-        let start = unsafe { alloc_zeroed(layout) };
-        let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
-        Pages { start, layout }
-    }
-}
-
-impl Drop for Pages {
-    fn drop(&mut self) {
-        // SAFETY: it was allocated with this layout, and whoever is given a pointer to it is bound
-        // to be gone before.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) };
     }
 }

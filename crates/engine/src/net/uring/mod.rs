@@ -8,7 +8,7 @@
 
 mod buffers;
 mod links;
-mod ring;
+pub(super) mod ring;
 mod slot;
 
 use std::io;
@@ -107,19 +107,23 @@ pub fn probe(links: u32, waiting: Waiting) -> Result<(), String> {
     match exchange(links, waiting) {
         Ok(true) => Ok(()),
         Ok(false) => Err("io_uring does not move bytes here".to_owned()),
-        Err(error) => Err(match (error.raw_os_error(), error.kind()) {
-            (Some(libc::ENOSYS), _) => "this kernel has no io_uring".to_owned(),
-            (Some(libc::EPERM | libc::EACCES), _) => "io_uring is forbidden here \
-                 (sysctl kernel.io_uring_disabled, or a filter of system calls)"
-                .to_owned(),
-            (Some(libc::EINVAL | libc::EOPNOTSUPP), _) | (None, io::ErrorKind::Unsupported) => {
-                let least =
-                    if waiting.spins() || waiting == Waiting::Sleep { "6.1" } else { "6.12" };
-                format!("this kernel's io_uring is too old: Linux {least} is needed")
-            }
-            (Some(libc::ENOMEM), _) => "too little memory may be locked for io_uring".to_owned(),
-            _ => format!("io_uring cannot be set up: {error}"),
-        }),
+        Err(error) => Err(why_not(&error, waiting)),
+    }
+}
+
+/// Why `io_uring` cannot be had.
+pub(super) fn why_not(error: &io::Error, waiting: Waiting) -> String {
+    match (error.raw_os_error(), error.kind()) {
+        (Some(libc::ENOSYS), _) => "this kernel has no io_uring".to_owned(),
+        (Some(libc::EPERM | libc::EACCES), _) => "io_uring is forbidden here \
+             (sysctl kernel.io_uring_disabled, or a filter of system calls)"
+            .to_owned(),
+        (Some(libc::EINVAL | libc::EOPNOTSUPP), _) | (None, io::ErrorKind::Unsupported) => {
+            let least = if waiting.spins() || waiting == Waiting::Sleep { "6.1" } else { "6.12" };
+            format!("this kernel's io_uring is too old: Linux {least} is needed")
+        }
+        (Some(libc::ENOMEM), _) => "too little memory may be locked for io_uring".to_owned(),
+        _ => format!("io_uring cannot be set up: {error}"),
     }
 }
 

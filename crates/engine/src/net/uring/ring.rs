@@ -14,7 +14,7 @@ const REQUESTS: u32 = 1024;
 const MOST_ANSWERS: u32 = 65_536;
 
 /// A ring, used by the thread that made it alone.
-pub(super) struct Ring {
+pub(in crate::net) struct Ring {
     uring: IoUring,
     /// How the kernel knows a deadline: absolute by the monotonic clock, or as a length.
     absolute: bool,
@@ -51,6 +51,11 @@ impl Ring {
         let absolute = features.is_feature_min_timeout();
         waits.set(EnterFlags::ABS_TIMER, absolute);
         Ok(Ring { uring, absolute, waits, tells: spins })
+    }
+
+    /// Lets the kernel know that waiting is for a disk, which keeps it from deep sleep.
+    pub fn waits_for_disks(&mut self) {
+        self.waits.remove(EnterFlags::NO_IOWAIT);
     }
 
     /// Whether it can wait for several answers or a short time.
