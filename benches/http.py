@@ -18,20 +18,22 @@ import interleave
 from interleave import Cost, pinned, run
 
 NGINX = """daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log;
-events {{ worker_connections 4096; }}
+worker_rlimit_nofile 16384; events {{ worker_connections 8192; }}
 http {{
   access_log off; keepalive_requests 1000000000;
   client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
   uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
-  server {{ listen 127.0.0.1:{port}; location / {{ return 200 "hello world"; }} }}
+  server {{ listen 127.0.0.1:{port} backlog=4096; location / {{ return 200 "hello world"; }} }}
 }}
 """
 
 
-def wrk(address: str, connections: int, seconds: float, cpu: int) -> Cost:
+def wrk(options: argparse.Namespace, address: str) -> Cost:
     """A run of wrk."""
-    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds:g}s", f"http://{address}/"]
-    output, cpu_s, elapsed_s = run(pinned(cpu, command))
+    asked = ["-t1", f"-c{options.connections}", f"-d{options.seconds:g}s"]
+    asked += ["-H", "Connection: close"] if options.new else []
+    command = ["wrk", *asked, f"http://{address}/"]
+    output, cpu_s, elapsed_s = run(pinned(options.cpus[0], command))
     counted = re.search(rb"(\d+) requests in", output)
     if counted is None or b"Socket errors" in output or b"Non-2xx" in output:
         sys.exit(f"wrk did not go well:\n{output.decode()}")
@@ -45,6 +47,7 @@ def agent(options: argparse.Namespace, address: str, net: str, peer: Cost) -> Co
         "driver": {"kind": "http", "targets": [f"http://{address}"]},
         "workload": {"transactions": [{"name": "page", "operations": [get]}]},
         "net": net,
+        "connection": "new" if options.new else "kept",
     }
     program, cpu = options.binaries / "agent", options.cpus[0]
     return interleave.agent(program, keys, options.connections, peer.requests, cpu)
@@ -65,13 +68,13 @@ def nginx(program: str, cpu: int) -> Iterator[str]:
 def compare(server: str, address: str, options: argparse.Namespace) -> None:
     """Runs the generators in turns and prints their lines."""
     ours = {f"agent, {net}": partial(agent, options, address, net) for net in ("epoll", "uring")}
-    peer = partial(wrk, address, options.connections, options.seconds, options.cpus[0])
+    peer = partial(wrk, options, address)
     interleave.compare(server, options.rounds, ("wrk", peer), ours)
 
 
 def main() -> None:
     """Prints the comparison as a Markdown table."""
-    options = interleave.options(__doc__, connections=64)
+    options = interleave.options(__doc__, connections=64, flags={"new": "a connection a request"})
     if shutil.which("wrk") is None:
         sys.exit("wrk is not installed: apt-get install wrk")
     interleave.heading(options)

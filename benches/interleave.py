@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from benchlab.store.measurement import Measurement
@@ -44,14 +45,21 @@ class Cost:
         return self.requests / self.elapsed_s
 
 
-def options(description: str | None, connections: int) -> argparse.Namespace:
-    """What the command line says; `connections` is what it says by default."""
+def options(
+    description: str | None, connections: int, flags: Mapping[str, str] = MappingProxyType({})
+) -> argparse.Namespace:
+    """What the command line says; `connections` is what it says by default.
+
+    `flags` are the options of one bench alone, by name, and what each means.
+    """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--binaries", type=Path, default=ROOT / "python/benchlab/bin")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--connections", type=int, default=connections)
     parser.add_argument("--cpus", type=int, nargs=2, default=[0, 1], metavar=("OWN", "SERVER"))
+    for name, meaning in flags.items():
+        parser.add_argument(f"--{name}", action="store_true", help=meaning)
     return parser.parse_args()
 
 

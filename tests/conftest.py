@@ -16,7 +16,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def program(request: pytest.FixtureRequest) -> Callable[[str], str]:
     """A function from a program's name to its path; skips or fails the test without it."""
 

@@ -275,6 +275,28 @@ def test_clients_share_connections_in_whole_groups() -> None:
     assert plan(open_load, ["redis://a"])["pipeline"] == 3
 
 
+def test_what_a_client_of_the_web_does(tmp_path: Path) -> None:
+    (tmp_path / "picture").write_bytes(b"\xff\x00${id}")
+    post = {
+        "post": "/",
+        "body_file": "picture",
+        "chunks": "4KiB",
+        "expect": {"size": [1, 99]},
+    }
+    mix = {"put": post, "get": {"get": "/", "expect": {"size": "20B"}}}
+    load = {"cookies": "keep", "redirects": "follow"}
+    found = plan(case({"mix": mix}, load), folder=tmp_path)
+    driver = {"kind": "http", "targets": ["http://127.0.0.1:8080"], **load}
+    assert found["driver"] == driver
+    put, get = (kind["operations"][0] for kind in found["workload"]["transactions"])
+    assert put["request"]["http"]["body_file"] == str(tmp_path / "picture")
+    assert put["request"]["http"]["chunk_bytes"] == 4096
+    assert put["expect"]["size"] == {"low": 1, "high": 99}
+    assert get["expect"]["size"] == 20
+    with pytest.raises(InputError, match="cookies: sqlite has none"):
+        plan(case(BUDDIES, {"cookies": "keep"}, at=None), DATABASE)
+
+
 def test_a_body_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "order.json").write_text('@{"id": "ü"}')
     mix = {"mix": {"order": {"post": "/", "body": "@order.json"}}}
@@ -293,8 +315,8 @@ def test_a_body_from_a_file(tmp_path: Path) -> None:
     ("workload", "urls", "message"),
     [
         (PAGE, ["gopher://h/"], "a driver for gopher: is not available in this version, which"
-         " speaks http:, sqlite:, postgresql:, postgresqls:, memcached:, memcacheds:, redis:,"
-         " rediss:"),
+         " speaks http:, https:, sqlite:, postgresql:, postgresqls:, memcached:, memcacheds:,"
+         " redis:, rediss:"),
         (PAGE, ["http://h/", "sqlite:x"], "the URLs of one system differ in their scheme: http,"
          " sqlite"),
         (PAGE, ["redis://h/"], "workload.mix.page: 'page' is not for redis:, which is asked"

@@ -9,7 +9,7 @@ import typer
 
 from benchlab.cli.options import Json
 from benchlab.model.errors import InputError
-from benchlab.model.schemes import SCHEMES
+from benchlab.model.schemes import ENCRYPTED, SCHEMES
 
 NAMED = re.compile(r"^([A-Za-z][\w.-]*)=([a-z][a-z0-9+.-]*:.*)$", re.DOTALL)
 
@@ -25,8 +25,11 @@ def name_and_url(argument: str) -> tuple[str, str]:
     return name or re.sub(r"[^\w.-]+", "-", called).strip("-") or "system", url
 
 
-def systems_of(urls: list[str]) -> dict[str, dict[str, Any]]:
-    """The systems of the experiment, each under a name of its own."""
+def systems_of(urls: list[str], insecure: bool = False) -> dict[str, dict[str, Any]]:
+    """The systems of the experiment, each under a name of its own.
+
+    `insecure` takes any certificate of the encrypted ones.
+    """
     found: dict[str, dict[str, Any]] = {}
     for argument in urls:
         name, url = name_and_url(argument)
@@ -38,6 +41,11 @@ def systems_of(urls: list[str]) -> dict[str, dict[str, Any]]:
             number += 1
             unique = f"{name}-{number}"
         found[unique] = {"at": url}
+        if insecure and url.partition(":")[0] in ENCRYPTED:
+            found[unique]["tls"] = {"verify": False}
+    if insecure and not any("tls" in system for system in found.values()):
+        listed = ", ".join(f"{scheme}:" for scheme in ENCRYPTED)
+        raise InputError(f"--insecure takes any certificate, and no URL here is of {listed}")
     return found
 
 
@@ -63,7 +71,7 @@ def workload_of(systems: dict[str, dict[str, Any]], options: dict[str, Any]) -> 
 
 
 def experiment_of(
-    urls: list[str],
+    systems: dict[str, dict[str, Any]],
     clients: int | None,
     rate: str | None,
     duration: str,
@@ -73,7 +81,6 @@ def experiment_of(
     """The experiment that a `try` stands for, as it would stand in a file."""
     if clients is not None and rate is not None:
         raise InputError("give --clients or --rate, not both: a load is closed or open")
-    systems = systems_of(urls)
     names = list(systems)
     load: dict[str, Any] = {"duration": duration, "warmup": "1s"}
     load |= {"rate": rate} if rate else {"clients": 16 if clients is None else clients}
@@ -113,6 +120,9 @@ def first_minute(
     body: Annotated[
         str | None, typer.Option("--body", metavar="TEXT|@FILE", help="Sent with each request.")
     ] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="https: and its like: take any certificate.")
+    ] = False,
     sessions: Annotated[
         int | None, typer.Option("--sessions", metavar="N", help="Replicates.")
     ] = None,
@@ -136,7 +146,8 @@ def first_minute(
         options["method"] = method or "POST"
     if body is not None:
         options["body"] = body_text(body)
-    opened = open_mapping(experiment_of(urls, clients, rate, duration, options, sessions))
+    systems = systems_of(urls, insecure)
+    opened = open_mapping(experiment_of(systems, clients, rate, duration, options, sessions))
     if save is not None:
         save.write_text(opened.text, encoding="utf-8")
         if not (quiet or as_json):

@@ -212,9 +212,22 @@ def _reasons(seen: Counted, counts: Mapping[str, float]) -> str:
         if not counts[outcome] and (first is None or any(counts.values())):
             continue
         number = f"{counts[outcome]:.0f} " if counts[outcome] else ""
-        such = f", such as: {first['message']}" if first is not None else ""
+        such = f", such as: {_with_remedy(first['message'])}" if first is not None else ""
         told.append(f"{number}{word}{such}")
     return "; ".join(told)
+
+
+def _with_remedy(message: str) -> str:
+    """The engine's word, and what can be done where that is not plain."""
+    found = (remedy for beginning, remedy in _REMEDIES.items() if beginning in message)
+    return message + next(found, "")
+
+
+_REMEDIES = {
+    "TLS: invalid peer certificate": " (trust its maker by `tls: {ca: FILE}` of the system, or "
+    "take any certificate by `tls: {verify: false}`, in `try` by --insecure)",
+}
+"""By the beginning of what the engine says."""
 
 
 def _expects(seen: Counted) -> bool:

@@ -7,11 +7,13 @@ name of the environment variable that the agent finds it in. Absent: what is ask
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
+from benchlab.load.workloads.asked import readable
 from benchlab.model.errors import InputError
-from benchlab.model.experiment import Case
+from benchlab.model.experiment import Case, Tls
 from benchlab.model.schemes import SCHEMES
 from benchlab.model.secrets import is_mention, mask
 
@@ -19,14 +21,35 @@ from benchlab.model.secrets import is_mention, mask
 def driver(case: Case, urls: Sequence[str]) -> dict[str, Any]:
     """The Plan's driver for a system at these URLs, which share one scheme."""
     kind = SCHEMES[urls[0].partition(":")[0]].driver
+    for name in ("cookies", "redirects"):
+        if kind != "http" and name in case.load.model_fields_set:
+            raise InputError(f"{kind} has none", key=f"load.{name}")
     return {"kind": kind, **_FIELDS[kind](case, urls)}
 
 
-def _http(_case: Case, urls: Sequence[str]) -> dict[str, Any]:
+def tls(case: Case, urls: Sequence[str], folder: Path) -> dict[str, Any]:
+    """The Plan's key `tls` where connections are encrypted; nothing for any other.
+
+    Raises:
+        InputError: when the file of certificates, named from the folder, cannot be read.
+    """
+    if not SCHEMES[urls[0].partition(":")[0]].encrypted:
+        return {}
+    found = (case.system.tls or Tls()).model_dump()
+    if found["ca"] is not None:
+        found["ca"] = readable(found["ca"], folder, f"systems.{case.system_name}.tls.ca")
+    return {"tls": found}
+
+
+def _http(case: Case, urls: Sequence[str]) -> dict[str, Any]:
     for url in urls:
-        if "@" in _split(url).netloc:
-            raise InputError("a user in an http: URL is not sent; use a header `Authorization`")
-    return {"targets": _targets(urls)}
+        parts = _split(url)
+        if "@" in parts.netloc:
+            what = f"a user in an {parts.scheme}: URL is not sent; use a header `Authorization`"
+            raise InputError(what)
+    manners = {"cookies": case.load.cookies, "redirects": case.load.redirects}
+    asked = {name: word for name, word in manners.items() if word not in ("ignore", "leave")}
+    return {"targets": _targets(urls), **asked}
 
 
 def _sqlite(case: Case, urls: Sequence[str]) -> dict[str, Any]:

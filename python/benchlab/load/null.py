@@ -45,11 +45,12 @@ class Answer:
 
 def has_null(plan: Mapping[str, Any]) -> bool:
     """Whether there is a null server for the Plan's protocol."""
-    driver = plan["driver"]
-    # It does not encrypt, so that it would be a ruler too long for whoever does.
-    return driver["kind"] in _HEAD_BYTES and not any(
-        SCHEMES[target.partition(":")[0]].encrypted for target in driver["targets"]
-    )
+    return plan["driver"]["kind"] in _HEAD_BYTES
+
+
+def scheme_of(plan: Mapping[str, Any]) -> str:
+    """The scheme of the Plan's targets; where it is encrypted, the null server encrypts too."""
+    return str(plan["driver"]["targets"][0]).partition(":")[0]
 
 
 def answer(plan: Mapping[str, Any], bytes_in: float) -> Answer:
@@ -83,6 +84,7 @@ def shape_key(plan: Mapping[str, Any], reply: Answer) -> str:
         "connections": connections(plan),
         "connection": plan.get("connection"),
         "pipeline": _pipeline(plan),
+        "scheme": scheme_of(plan),
         "workers": plan.get("workers"),
         "cpus": plan.get("cpus"),
         "answer": [reply.status, reply.body_bytes],
@@ -142,7 +144,7 @@ def measure(
             (draft / which).mkdir(parents=True)
     shape = shape_key(plan, reply)
     measured = sorted(folder.parent.glob(f"{shape}-*/ceiling"))
-    with _server(str(plan["driver"]["kind"]), reply, cpus, leash, draft / "null.log") as url:
+    with _server(plan, reply, cpus, leash, draft / "null.log") as url:
         if measured:
             with files.writing(draft):
                 shutil.copytree(measured[0], draft / "ceiling", dirs_exist_ok=True)
@@ -167,6 +169,10 @@ def _against(plan: Mapping[str, Any], url: str) -> dict[str, Any]:
     if "password" in made["driver"]:
         # Everyone is let in.
         made["driver"]["password"] = None
+    made.pop("tls", None)
+    if SCHEMES[scheme_of(plan)].encrypted:
+        # The null server's certificate is its own.
+        made["tls"] = {"verify": False}
     made["warmup_ns"] = WARMUP_NS
     for transaction in made["workload"]["transactions"]:
         for operation in transaction["operations"]:
@@ -178,8 +184,9 @@ def _against(plan: Mapping[str, Any], url: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _server(
-    kind: str, reply: Answer, cpus: Sequence[int], leash: Leash, log: Path
+    plan: Mapping[str, Any], reply: Answer, cpus: Sequence[int], leash: Leash, log: Path
 ) -> Iterator[str]:
+    kind, scheme = str(plan["driver"]["kind"]), scheme_of(plan)
     answers = {
         "http": ("--status", str(reply.status), "--body-bytes", str(reply.body_bytes)),
         "memcached": ("--value-bytes", str(reply.body_bytes)),
@@ -195,6 +202,7 @@ def _server(
                 [
                     *(str(agent.binary("nullserver")), kind, "--listen", "127.0.0.1:0"),
                     *answers[kind],
+                    *(["--tls"] if SCHEMES[scheme].encrypted else []),
                 ],
                 cpus=cpus,
                 stdin=given,
@@ -202,7 +210,7 @@ def _server(
                 log=log,
             )
         try:
-            yield f"{kind}://{_listening(lines.fileno(), log)}"
+            yield f"{scheme}://{_listening(lines.fileno(), log)}"
         finally:
             process.stop(1.0)
 

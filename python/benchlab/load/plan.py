@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchlab.load.drivers import driver
+from benchlab.load.drivers import driver, tls
 from benchlab.load.workloads import BUILT_IN
-from benchlab.load.workloads.asked import Asked, BuiltIn, body_text
+from benchlab.load.workloads.asked import Asked, BuiltIn, body_text, readable
 from benchlab.model.errors import InputError
 from benchlab.model.experiment import Case, Expect, Load, Operation, Transaction, Workload
 from benchlab.model.grammar import LATER
@@ -42,7 +42,7 @@ def make_plan(
         session: From 0.
         block: From 0.
         cpus: Cores of the agent; empty when it is not pinned.
-        folder: Where files that a body names (`@FILE`) are.
+        folder: Where the files are that bodies and `tls.ca` name.
 
     Raises:
         InputError: when this version cannot ask that of such a URL.
@@ -61,6 +61,7 @@ def make_plan(
         "timeout_ns": _ns(load.timeout),
         "connection": load.connection,
         "pipeline": load.pipeline,
+        **tls(case, urls, folder),
         "workers": max(1, min(len(cpus), at_once or 1)),
         "cpus": list(cpus),
     }
@@ -163,11 +164,15 @@ def _asked(case: Case, scheme: str, urls: Sequence[str], folder: Path) -> Asked:
 
 
 def _with_files(transaction: Transaction, folder: Path) -> Transaction:
-    key = join(join("workload.mix", transaction.name), "body")
-    operations = tuple(
-        operation.model_copy(update={"body": body_text(operation.body, folder, key)})
-        for operation in transaction.operations
-    )
+    key = join("workload.mix", transaction.name)
+
+    def found(operation: Operation) -> Operation:
+        body = body_text(operation.body, folder, join(key, "body"))
+        name = operation.body_file
+        file = name and readable(name, folder, join(key, "body_file"))
+        return operation.model_copy(update={"body": body, "body_file": file})
+
+    operations = tuple(found(operation) for operation in transaction.operations)
     return transaction.model_copy(update={"operations": operations})
 
 
@@ -204,6 +209,7 @@ def _operation(operation: Operation, scheme: str, key: str) -> dict[str, Any]:
                 "path": operation.path,
                 "headers": [list(header) for header in operation.headers],
                 "body": operation.body,
+                **_set(body_file=operation.body_file, chunk_bytes=operation.chunks),
             }
         }
     return {
@@ -220,11 +226,17 @@ def _expect(expect: Expect) -> dict[str, Any]:
         "body": expect.body,
         "contains": expect.contains,
         "headers": [list(header) for header in expect.headers.items()],
+        **_set(size=expect.size),
         "reply": expect.reply,
         "rows": expect.rows,
         "first": expect.first,
         "keyed": expect.keyed,
     }
+
+
+def _set(**keys: Any) -> dict[str, Any]:
+    """Those that are not None."""
+    return {key: value for key, value in keys.items() if value is not None}
 
 
 def _schedule(load: Load) -> dict[str, Any]:

@@ -28,6 +28,17 @@ class Command(Frozen):
     timeout: float = 60.0
 
 
+class Tls(Frozen):
+    """How encrypted connections are checked."""
+
+    verify: bool = True
+    """Whether the certificate must be for the server's name and by somebody trusted."""
+    ca: str | None = None
+    """A file of certificates (PEM) that are trusted, instead of this machine's."""
+    server_name: str | None = None
+    """The name the certificate must be for, instead of the URL's host."""
+
+
 class System(Frozen):
     """One system under test."""
 
@@ -38,6 +49,7 @@ class System(Frozen):
     files: dict[str, str] = {}
     environment: dict[str, str] = {}
     at: tuple[str, ...] = ()
+    tls: Tls | None = None
     restart: Command | None = None
     placement: str = "own"
     before_session: tuple[Command, ...] = ()
@@ -59,6 +71,8 @@ class Expect(Frozen):
     body: str | None = None
     contains: str | None = None
     headers: dict[str, str] = {}
+    size: int | dict[str, int] | None = None
+    """Bytes of the body, or the least (`low`) and the most (`high`) of them."""
     reply: str | None = None
     rows: str | None = None
     first: str | None = None
@@ -75,6 +89,10 @@ class Operation(Frozen):
     headers: tuple[tuple[str, str], ...] = ()
     body: str | None = None
     """The text, or `@` and the name of a file that holds it."""
+    body_file: str | None = None
+    """The name of a file whose bytes are the body as they are."""
+    chunks: int | None = None
+    """The body goes out in chunks of so many bytes."""
     sql: str | None = None
     command: tuple[str, ...] | None = None
     """Name and arguments, of Redis and its like."""
@@ -135,6 +153,10 @@ class Load(Frozen):
     connection: Literal["kept", "new"] = "kept"
     pipeline: int = 1
     """How many transactions may be under way on a connection; clients share one in such groups."""
+    cookies: Literal["ignore", "keep"] = "ignore"
+    """Whether each client keeps the cookies it is given, for as long as the trial lasts."""
+    redirects: Literal["leave", "follow"] = "leave"
+    """Whether an answer that leads elsewhere is followed, unless its status is expected."""
 
     @property
     def is_open(self) -> bool:

@@ -15,6 +15,7 @@ from benchlab.model.grammar import (
     ListOf,
     MapOf,
     Number,
+    Quantity,
     Reading,
     Record,
     Text,
@@ -120,10 +121,10 @@ def _yes_or_no(node: Node, key: str) -> bool:
 
 
 _share = Number(high=1.0)
-_YES_OR_NO = Reading(_yes_or_no, {"type": "boolean"})
+YES_OR_NO = Reading(_yes_or_no, {"type": "boolean"})
 _EXPONENTIAL = _ranged(share=_share, within=_share)
 _LIST = Record(
-    {"low": _WHOLE, "high": _WHOLE, "length": _LENGTH, "distinct": _YES_OR_NO},
+    {"low": _WHOLE, "high": _WHOLE, "length": _LENGTH, "distinct": YES_OR_NO},
     required=("low", "high", "length"),
 )
 _BATCH = Record(
@@ -164,7 +165,7 @@ GENERATORS: dict[str, Form] = {
     "uniform": _ranged(),
     "zipfian": _ranged(
         theta=Number(above=True),
-        scramble=_YES_OR_NO,
+        scramble=YES_OR_NO,
     ),
     "latest": _ranged(),
     "hotspot": Record(
@@ -248,12 +249,39 @@ def _path(node: Node, key: str) -> str:
 
 HEADERS = Reading(_headers, MapOf(Text(written=True)).schema())
 PATH = Reading(_path, {"type": "string", "pattern": "^/"})
+_BODY = ("body", "body_file", "chunks")
+_BYTES = Quantity("B", high=2**32 - 1)
+
+
+def _bytes(node: Node, key: str) -> int:
+    return round(_BYTES.read(node, key))
+
+
+def _size(node: Node, key: str) -> int | dict[str, int]:
+    if node.is_scalar:
+        return round(Quantity("B", zero=True, high=2**32 - 1).read(node, key))
+    found = _range(node, key)
+    if found["low"] < 0:
+        fail(node, key, f"{found['low']} is no size")
+    return found
+
+
+SIZE = Reading(
+    _size,
+    {
+        "anyOf": [
+            {"type": ["string", "integer"]},
+            {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2},
+        ]
+    },
+)
 EXPECT = Record(
     {
         "status": ListOf(Count(low=100, high=599), single=True, some=True),
         "body": Text(),
         "contains": Text(),
         "headers": MapOf(Text(written=True)),
+        "size": SIZE,
         "reply": Text(written=True),
         "rows": Text(written=True),
         "first": Text(written=True),
@@ -266,6 +294,8 @@ _REQUEST: dict[str, Form] = {
     "command": ListOf(Text(written=True), some=True),
     "headers": HEADERS,
     "body": Text(),
+    "body_file": Text(),
+    "chunks": Reading(_bytes, _BYTES.schema()),
     "expect": EXPECT,
     "for_each": Text(),
 }
@@ -318,7 +348,7 @@ def node_name(key: str) -> str:
 
 
 CHECKS = {
-    "http": ("status", "body", "contains", "headers"),
+    "http": ("status", "body", "contains", "headers", "size"),
     "sql": ("rows", "first", "keyed"),
     "command": ("reply", "contains", "rows"),
 }
@@ -330,15 +360,21 @@ def _operation(name: str, fields: dict[str, Any], node: Node, key: str) -> Opera
     expect = Expect.model_validate(fields.get("expect", {}))
     request: dict[str, Any]
     if ask in ("sql", "command"):
-        for other in ("headers", "body"):
+        for other in ("headers", *_BODY):
             if other in fields:
                 fail(node.entries[other], join(key, other), f"belongs to HTTP, not to {ask}")
         request = {ask: fields[ask]}
     else:
-        request = {"method": ask.upper(), "path": fields[ask], "body": fields.get("body")}
+        if "body" in fields and "body_file" in fields:
+            fail(node.entries["body_file"], join(key, "body_file"), "body is given already")
+        if "chunks" in fields and not {"body", "body_file"} & set(fields):
+            fail(node.entries["chunks"], join(key, "chunks"), "there is no body to send in chunks")
+        request = {"method": ask.upper(), "path": fields[ask]}
+        request |= {part: fields.get(part) for part in _BODY}
         request["headers"] = tuple(fields.get("headers", {}).items())
     checks = CHECKS.get(ask, CHECKS["http"])
-    wrong = [part for part in Expect.model_fields if getattr(expect, part) and part not in checks]
+    given = [part for part in Expect.model_fields if getattr(expect, part) not in (None, {})]
+    wrong = [part for part in given if part not in checks]
     if wrong:
         expected = node.entries["expect"]
         below = join(join(key, "expect"), wrong[0])

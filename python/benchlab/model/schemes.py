@@ -37,6 +37,7 @@ _NOTHING = {"mn": {"command": ["mn"], "expect": {"reply": "MN"}}}
 
 SCHEMES: Mapping[str, Scheme] = {
     "http": Scheme("http", "http", 80),
+    "https": Scheme("http", "http", 443, encrypted=True),
     "sqlite": Scheme("sqlite", "sql", minute=_SELECT),
     "postgresql": Scheme("postgresql", "sql", 5432, minute=_SELECT),
     "postgresqls": Scheme("postgresql", "sql", 5432, encrypted=True, minute=_SELECT),
@@ -46,3 +47,5 @@ SCHEMES: Mapping[str, Scheme] = {
     "rediss": Scheme("redis", "command", 6379, encrypted=True, minute=_PING),
 }
 """By the part of a URL before the colon."""
+ENCRYPTED = tuple(name for name, scheme in SCHEMES.items() if scheme.encrypted)
+"""Those whose connections are encrypted."""

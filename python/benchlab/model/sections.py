@@ -12,7 +12,16 @@ from urllib.parse import urlsplit
 
 from benchlab.model import expressions, mentions, mixes
 from benchlab.model.errors import InputError
-from benchlab.model.experiment import Command, Expression, Load, Ready, Shape, System, Workload
+from benchlab.model.experiment import (
+    Command,
+    Expression,
+    Load,
+    Ready,
+    Shape,
+    System,
+    Tls,
+    Workload,
+)
 from benchlab.model.grammar import (
     LATER,
     Anything,
@@ -28,7 +37,7 @@ from benchlab.model.grammar import (
     Text,
     one_of,
 )
-from benchlab.model.schemes import SCHEMES
+from benchlab.model.schemes import ENCRYPTED, SCHEMES
 from benchlab.model.tree import Node, fail, from_plain, join, nearest
 
 CLIENTS = 16
@@ -43,11 +52,11 @@ MOST_SESSIONS = 40
 
 KINDS: Mapping[str, frozenset[str]] = {
     "sqlite": frozenset({"settings"}),
-    "command": frozenset({"start", "url", "ready", "stop", "files", "environment"}),
+    "command": frozenset({"start", "url", "ready", "stop", "files", "environment", "tls"}),
 }
 """Kinds of system the lab can start, and the keys each takes beside those of every system."""
 _EVERY_KIND = {"kind", "placement", "before_session", "before_trial", "needs", "install"}
-_RUNNING = _EVERY_KIND | {"at", "restart", "ready"}
+_RUNNING = _EVERY_KIND | {"at", "restart", "ready", "tls"}
 
 
 @dataclass(frozen=True)
@@ -125,6 +134,16 @@ _READY = Record(
 )
 
 
+def _tls(node: Node, key: str) -> Tls:
+    fields = _TLS.read(node, key)
+    if fields.get("verify") is False and len(fields) > 1:
+        fail(node, key, "verify: false takes any certificate, so that nothing beside it matters")
+    return Tls.model_validate(fields)
+
+
+_TLS = Record({"verify": mixes.YES_OR_NO, "ca": Text(), "server_name": Text()})
+
+
 def _placement(node: Node, key: str) -> str:
     text = Text(written=True).read(node, key)
     if text not in ("own", "shared") and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", text):
@@ -138,6 +157,7 @@ SYSTEM_FORMS: dict[str, Form] = {
     "files": mentions.FILES,
     "environment": MapOf(Text(written=True)),
     "at": ListOf(Text(), single=True, some=True),
+    "tls": Reading(_tls, _TLS.schema()),
     "restart": _RUN,
     "placement": Reading(_placement, {"type": ["string", "integer"]}),
     "before_session": ListOf(_RUN, single=True),
@@ -187,6 +207,10 @@ def read_system(node: Node, name: str, key: str, known: Known) -> System:
             if needed not in fields:
                 fail(node, key, f"{needed} is missing")
         _check_url(node.entries["url"], join(key, "url"), fields["url"], known, ("port",))
+    asked = scheme or fields.get("url", "").partition(":")[0]
+    if "tls" in fields and asked not in ENCRYPTED:
+        listed = ", ".join(f"{name}:" for name in ENCRYPTED)
+        fail(node.entries["tls"], join(key, "tls"), f"{asked}: is not encrypted; {listed} are")
     return System.model_validate(fields)
 
 
@@ -200,8 +224,8 @@ def _check_url(node: Node, key: str, url: str, known: Known, names: tuple[str, .
         fail(node, key, what, nearest(scheme, SCHEMES))
     mentions.check(node, key, url, names)
     _check_address(node, key, url, (), needs_host=SCHEMES[scheme].port is not None)
-    if scheme == "http" and "@" in url.partition("://")[2].partition("/")[0]:
-        fail(node, key, "a user in an http: URL is not sent; use a header `Authorization`")
+    if SCHEMES[scheme].driver == "http" and "@" in url.partition("://")[2].partition("/")[0]:
+        fail(node, key, f"a user in an {scheme}: URL is not sent; use a header `Authorization`")
 
 
 def _check_address(
@@ -316,6 +340,8 @@ LOAD = Record(
         "think": Quantity("s", zero=True, high=3600),
         "connection": Choice(("kept", "new")),
         "pipeline": Count(high=1024),
+        "cookies": Choice(("ignore", "keep")),
+        "redirects": Choice(("leave", "follow")),
     }
 )
 _OPEN_ALONE = ("arrivals", "connections", "shape")
@@ -344,6 +370,8 @@ def read_load(node: Node, key: str = "load") -> Load:
     pipeline = fields.get("pipeline", 1)
     if pipeline > 1 and fields.get("connection") == "new":
         refuse("pipeline", "a connection for each transaction carries one at a time")
+    if pipeline > 1 and fields.get("redirects") == "follow":
+        refuse("pipeline", "behind requests sent already no redirect can be followed")
     if fields.get("clients", pipeline) % pipeline:
         what = f"{fields['clients']} clients cannot share connections in groups of {pipeline}"
         refuse("pipeline", what)

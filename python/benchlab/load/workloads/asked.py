@@ -50,11 +50,23 @@ def body_text(body: str | None, folder: Path, key: str) -> str | None:
     """
     if body is None or not body.startswith("@"):
         return body
-    path = folder / body[1:]
+    path = Path(readable(body[1:], folder, key))
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise InputError(f"{path} is not a text in UTF-8", key=key) from None
-    except OSError as error:
-        what = f"cannot read {path}: {error.strerror or error}"
+        what = f"{path} is not a text in UTF-8; bytes of any kind are sent by body_file"
         raise InputError(what, key=key) from None
+
+
+def readable(name: str, folder: Path, key: str) -> str:
+    """The whole path of a file that is named from the folder.
+
+    Raises:
+        InputError: when it cannot be read.
+    """
+    path = (folder / name).absolute()
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}", key=key) from None
+    return str(path)

@@ -66,6 +66,6 @@ PAGE = BuiltIn(
         ),
         data=Record({}),
     ),
-    schemes=("http",),
+    schemes=("http", "https"),
     ask=ask,
 )
