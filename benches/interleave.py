@@ -52,15 +52,21 @@ def options(
 
     `flags` are the options of one bench alone, by name, and what each means.
     """
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--binaries", type=Path, default=ROOT / "python/benchlab/bin")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=3)
+    parser = parser_of(description)
     parser.add_argument("--connections", type=int, default=connections)
     parser.add_argument("--cpus", type=int, nargs=2, default=[0, 1], metavar=("OWN", "SERVER"))
     for name, meaning in flags.items():
         parser.add_argument(f"--{name}", action="store_true", help=meaning)
     return parser.parse_args()
+
+
+def parser_of(description: str | None) -> argparse.ArgumentParser:
+    """Reads what every comparison can be told."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--binaries", type=Path, default=ROOT / "python/benchlab/bin")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=3)
+    return parser
 
 
 def pinned(cpu: int, command: list[str]) -> list[str]:
@@ -100,13 +106,24 @@ def agent(
         "cpus": [cpu],
         **keys,
     }
+    _, cpu_s, elapsed_s = measure(program, plan, requests)
+    return Cost(requests, cpu_s, elapsed_s)
+
+
+def measure(
+    program: Path, plan: Mapping[str, Any], requests: int
+) -> tuple[Measurement, float, float]:
+    """What the agent measured, its CPU time and how long it took, in seconds.
+
+    So many answers must be right.
+    """
     measured, cpu_s, elapsed_s = run([str(program)], json.dumps(plan).encode())
     with tempfile.NamedTemporaryFile() as file:
         Path(file.name).write_bytes(measured)
         measurement = Measurement.read(Path(file.name))
     if (right := measurement.totals()["ok"]) != requests:
         sys.exit(f"{right} of {requests} answers are right: {measurement.events('error')}")
-    return Cost(requests, cpu_s, elapsed_s)
+    return measurement, cpu_s, elapsed_s
 
 
 @contextlib.contextmanager

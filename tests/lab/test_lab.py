@@ -287,6 +287,32 @@ blocks: 1
         assert (ended.figures["throughput"] or 0) > 0
 
 
+def test_a_file_is_laid_out_in_each_session_and_read_intact(tmp_path: Path) -> None:
+    given = f"""
+experiment: disk
+systems: {{disk: {{kind: file, settings: {{size: 1MiB, folder: {tmp_path}}}}}}}
+workload:
+  mix:
+    page: {{read: 4KiB, at: "${{n}}", expect: {{intact: true}}}}
+    log: {{transaction: [{{write: 4KiB}}, {{sync: data}}], weight: 0.1}}
+  values: {{n: {{uniform: [0, 255]}}}}
+load: {{duration: 1s, warmup: 0.1s}}
+factors: {{load.clients: [1, 4]}}
+sessions: 2
+blocks: 1
+"""
+    run, record, seen = run_it(given)
+    assert record.state == "complete"
+    used = [trial for trial in run.trials() if trial.record.used]
+    assert len({trial.plan()["driver"]["path"] for trial in used}) == 2
+    assert [trial.record.ceiling for trial in used] == [None] * 4
+    for ended in seen.of(events.TrialEnded):
+        assert (ended.figures["throughput"] or 0) > 0
+        # A read through the cache may meet the half of what another client writes.
+        assert (ended.figures["errors"] or 0) < 0.01
+    assert list(tmp_path.iterdir()) == [], "nothing is left on the disk"
+
+
 def test_a_trial_spoilt_by_the_agent_is_measured_once_more() -> None:
     given = text(more="allow: {little: 0.0000001%}").replace("sessions: 2", "sessions: 1")
     run, _, seen = run_it(given)

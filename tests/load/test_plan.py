@@ -11,6 +11,7 @@ from benchlab.model.cases import cases
 from benchlab.model.errors import InputError
 from benchlab.model.experiment import Case
 from benchlab.model.reading import read_mapping
+from benchlab.model.schemes import SCHEMES
 from benchlab.model.sections import Known
 
 KNOWN = Known(workloads=known())
@@ -266,6 +267,98 @@ def test_commands_to_memcached(monkeypatch: pytest.MonkeyPatch) -> None:
     assert operation["request"] == {"command": ["set", "k:${id}", "0", "0", "${text}"]}
 
 
+DISK = {
+    "mix": {
+        "page": {"read": "16KiB", "at": "${n}", "expect": {"intact": True}, "weight": 3},
+        "log": {"transaction": [{"write": "512B"}, {"sync": "data"}]},
+    },
+    "values": {"n": {"uniform": [0, 99]}},
+}
+
+
+def disk(settings: dict[str, Any], workload: dict[str, Any] = DISK) -> Case:
+    systems = {"disk": {"kind": "file", "settings": settings}}
+    data = {"experiment": "x", "systems": systems, "workload": workload}
+    return cases(read_mapping(data, known=KNOWN))[0]
+
+
+def test_reads_writes_and_syncs_of_a_file() -> None:
+    found = plan(disk({}), ["file:/a%20b?size=1MiB&direct=true"])
+    driver = {"kind": "file", "path": "/a b", "size_bytes": 2**20, "direct": True}
+    assert found["driver"] == driver
+    (read,), log = (t["operations"] for t in found["workload"]["transactions"])
+    assert read["request"] == {"file": {"read": {"at": "${n}", "bytes": 16384}}}
+    assert read["expect"]["intact"]
+    assert [step["request"]["file"] for step in log] == [
+        {"write": {"at": None, "bytes": 512}},
+        {"sync": "data"},
+    ]
+    assert "intact" not in log[0]["expect"]
+    plain = plan(case(DISK, at="file:/a"), ["file:/a"])["driver"]
+    assert plain == {"kind": "file", "path": "/a", "size_bytes": None, "direct": False}
+
+
+def test_a_file_of_ones_own_is_laid_out_from_end_to_end() -> None:
+    for size, block, count in [("64MiB", 2**23, 8), ("1536KiB", 2**19, 3), ("512B", 512, 1)]:
+        found = loading_plan(disk({}), urls=[f"file:/a?size={size}"], seed=1)
+        assert found is not None
+        write, sync = found["workload"]["transactions"][0]["operations"]
+        assert write["request"] == {"file": {"write": {"bytes": block}}}
+        assert sync["request"] == {"file": {"sync": "data"}}
+        assert found["stop"] == {"transactions": count}
+        # What it writes is what trials expect to read.
+        assert found["seeds"]["values"] == plan(disk({}), ["file:/a"])["seeds"]["values"]
+    there = case(DISK, at="file:/a")
+    assert loading_plan(there, urls=["file:/a"], seed=1) is None
+
+
+def test_requests_to_a_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("LDAPBINDDN", "LDAPPASSWORD"):
+        monkeypatch.delenv(variable, raising=False)
+    find = {"scope": "one", "filter": "(|(uid=${ids}))", "attributes": "uid"}
+    mail = {"dn": "uid=1", "replace": {"mail": "a@b"}, "delete": {"note": []}}
+    mix = {
+        "mix": {
+            "find": {"ldap": {"search": find}, "expect": {"rows": "${ids}", "first": 1}},
+            "move": {"ldap": {"modify": mail}},
+            "drop": {"ldap": {"delete": {"dn": "uid=1"}}},
+        },
+        "values": {"ids": {"list": {"low": 1, "high": 9, "length": 3}}},
+    }
+    at = "ldaps://cn=me,dc=lab:${env:SECRET}@a/ou=p,dc=lab"
+    found = plan(case(mix, at=at), [at.replace("${env:SECRET}", "secret")])
+    assert found["driver"] == {
+        "kind": "ldap",
+        "targets": ["ldaps://a:636"],
+        "user": "cn=me,dc=lab",
+        "password": "${env:SECRET}",
+        "start_tls": False,
+    }
+    asked = [each["operations"][0]["request"]["ldap"] for each in found["workload"]["transactions"]]
+    base = "ou=p,dc=lab"
+    assert asked == [
+        {"search": {**find, "base": base, "attributes": ["uid"]}},
+        {"modify": {**mail, "dn": f"uid=1,{base}", "replace": {"mail": ["a@b"]}}},
+        {"delete": {"dn": f"uid=1,{base}"}},
+    ]
+    plain = plan(case(mix, at="ldap://a?start_tls=yes"), ["ldap://a?start_tls=yes"])
+    assert plain["driver"] == {
+        "kind": "ldap",
+        "targets": ["ldap://a:389"],
+        "user": None,
+        "password": None,
+        "start_tls": True,
+    }
+    drop = plain["workload"]["transactions"][2]["operations"][0]
+    assert drop["request"]["ldap"] == {"delete": {"dn": "uid=1"}}
+    monkeypatch.setenv("LDAPBINDDN", "cn=x")
+    with pytest.raises(InputError, match="cn=x needs a password: set LDAPPASSWORD"):
+        plan(case(mix, at="ldap://a"), ["ldap://a"])
+    monkeypatch.setenv("LDAPPASSWORD", "secret")
+    asker = plan(case(mix, at="ldap://a"), ["ldap://a"])["driver"]
+    assert (asker["user"], asker["password"]) == ("cn=x", "${env:LDAPPASSWORD}")
+
+
 def test_clients_share_connections_in_whole_groups() -> None:
     with pytest.raises(InputError, match=r"16 clients cannot share .* in groups of 3"):
         case(GET, {"clients": 16, "pipeline": 3}, at="redis://a")
@@ -315,8 +408,7 @@ def test_a_body_from_a_file(tmp_path: Path) -> None:
     ("workload", "urls", "message"),
     [
         (PAGE, ["gopher://h/"], "a driver for gopher: is not available in this version, which"
-         " speaks http:, https:, sqlite:, postgresql:, postgresqls:, memcached:, memcacheds:,"
-         " redis:, rediss:"),
+         f" speaks {', '.join(f'{name}:' for name in SCHEMES)}"),
         (PAGE, ["http://h/", "sqlite:x"], "the URLs of one system differ in their scheme: http,"
          " sqlite"),
         (PAGE, ["redis://h/"], "workload.mix.page: 'page' is not for redis:, which is asked"
@@ -326,8 +418,16 @@ def test_a_body_from_a_file(tmp_path: Path) -> None:
         (GET, ["redis://h/three"], "systems.shop: 'redis://h/three' is not"
          " redis://host:port/DATABASE?resp=2 (or 3)"),
         (GET, ["memcached://h/1"], "systems.shop: 'memcached://h/1' is not memcached://host:port"),
+        (GET, ["ldap://h/o=x?base"], "systems.shop: 'ldap://h/o=x?base' is not"
+         " ldap://host:port/BASE?start_tls=yes"),
         (GET, ["redis://a/1", "redis://b/2"], "systems.shop.at: the URLs of one system differ in"
          " more than host and port"),
+        (PAGE, ["file:/a"], "workload.mix.page: 'page' is not for file:, which is asked read:,"
+         " write: or sync:"),
+        (DISK, ["file:/a", "file:/b"], "systems.shop.at: file: takes one path"),
+        (DISK, ["file:a"], "systems.shop.at: 'file:a' is not file:/path?size=1GiB&direct=true"),
+        (DISK, ["file:/a?sice=1GiB"], "systems.shop.at: 'file:/a?sice=1GiB' is not"
+         " file:/path?size=1GiB&direct=true"),
         (PAGE, DATABASE, "workload.mix.page: 'page' is not for sqlite:, which is asked sql:"),
         ({"mix": {"q": {"sql": "SELECT 1"}}}, SHOP, "workload.mix.q: 'q' is not for http:, which is"
          " asked get:, post: and their like"),
@@ -365,6 +465,24 @@ def test_a_database_server_is_reached_by_its_url(monkeypatch: pytest.MonkeyPatch
     bare = driver("postgresqls://[::1]")
     assert bare["targets"] == ["postgresqls://[::1]:5432"]
     assert (bare["user"], bare["database"]) == ("postgres", None)
+
+
+def test_mysql_is_reached_by_its_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MYSQL_PWD", raising=False)
+    assert driver("mysql://me@db:3307/app") == {
+        "kind": "mysql",
+        "targets": ["mysql://db:3307"],
+        "user": "me",
+        "password": None,
+        "database": "app",
+    }
+    written = "mysqls://me:${env:SECRET}@db"
+    found = driver(written, written.replace("${env:SECRET}", "s3cret"))
+    assert (found["targets"], found["password"]) == (["mysqls://db:3306"], "${env:SECRET}")
+    monkeypatch.setenv("MYSQL_PWD", "s3cret")
+    bare = driver("mysql://db")
+    assert (bare["user"], bare["database"]) == ("root", None)
+    assert bare["password"] == "${env:MYSQL_PWD}"
 
 
 def test_a_password_is_named_and_never_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,7 +101,7 @@ def test_a_server_is_made_asked_killed_made_again_and_gone(
         assert ports.is_free(port)
 
 
-@pytest.mark.parametrize("kind", STORES)
+@pytest.mark.parametrize("kind", [name for name in STORES if name != "memcached"])
 def test_data_go_back_to_what_was_kept(
     kind: str, made: Callable[..., tuple[Case, Server]], leash: Leash, tmp_path: Path
 ) -> None:
@@ -127,6 +127,9 @@ def test_data_go_back_to_what_was_kept(
         ("postgresql", {"shared_bufers": "1GB"}, 'unrecognized configuration parameter "shared_'),
         ("postgresql", {"shared_buffers": "10TB"}, "shared_buffers"),
         ("redis", {"maxmemry": "1gb"}, "Bad directive or wrong number of arguments"),
+        ("mariadb", {"inodb_buffer_pool_size": "1G"}, "unknown variable"),
+        ("openldap", {"maxsiz": "1"}, "unknown directive <maxsiz>"),
+        ("memcached", {"memory": "1"}, "option '--memory=1' is ambiguous"),
         ("nginx", {"keepalive_request": "1"}, 'unknown directive "keepalive_request"'),
     ],
 )

@@ -5,16 +5,20 @@
 //! which trials are repeated, what the figures mean; the lab and the judge know that.
 
 mod check;
+mod driver;
 mod file;
 mod http;
+mod ldap;
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use driver::{Driver, MysqlProtocol, SqlProtocol};
 pub use file::{Block, FileRequest, Sync};
 pub use http::{Cookies, HttpRequest, Redirects};
+pub use ldap::{LdapRequest, Scope};
 
 /// The version of the Plan this build writes; it reads every earlier one.
 pub const VERSION: u32 = 1;
@@ -126,107 +130,6 @@ pub struct Seeds {
     pub faults: u64,
 }
 
-/// The client side of a protocol.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Driver {
-    /// HTTP/1.1 over TCP.
-    Http {
-        /// Where to connect: `http://host:port`, or `https://host:port` with TLS. Connections are
-        /// spread over them in turn.
-        targets: Vec<String>,
-        /// What becomes of cookies that a server sets.
-        #[serde(default)]
-        cookies: Cookies,
-        /// What becomes of an answer that leads elsewhere.
-        #[serde(default)]
-        redirects: Redirects,
-    },
-    /// memcached, by its text protocol.
-    Memcached {
-        /// Where to connect: `memcached://host:port`, `memcacheds://host:port` (TLS), or
-        /// `memcached:///path/of/a/socket`.
-        targets: Vec<String>,
-        /// Who asks, where the server has a file of users.
-        #[serde(default)]
-        user: Option<String>,
-        /// `${env:NAME}`: the agent takes it from its environment.
-        #[serde(default)]
-        password: Option<String>,
-    },
-    /// A file or block device of this machine.
-    File {
-        /// Where it is; made when it is written and absent.
-        path: String,
-        /// How much of it is used, from its beginning; all there is when absent.
-        #[serde(default)]
-        size_bytes: Option<u64>,
-        /// Whether reads and writes go past the system's cache.
-        #[serde(default)]
-        direct: bool,
-    },
-    /// `PostgreSQL`, or what speaks its protocol.
-    Postgresql {
-        /// Where to connect: `postgresql://host:port`, or `postgresqls://host:port` with TLS.
-        /// Connections are spread over them in turn.
-        targets: Vec<String>,
-        /// Who asks.
-        user: String,
-        /// The password: `${env:NAME}`, read from the agent's environment.
-        #[serde(default)]
-        password: Option<String>,
-        /// The database; the user's name when absent.
-        #[serde(default)]
-        database: Option<String>,
-        /// How statements are sent.
-        #[serde(default)]
-        protocol: SqlProtocol,
-    },
-    /// Redis, by RESP.
-    Redis {
-        /// Where to connect: `redis://host:port`, `rediss://host:port` (TLS), or
-        /// `redis:///path/of/a/socket`. Connections are spread over them in turn.
-        targets: Vec<String>,
-        /// Whom the password is for, if not the default user.
-        #[serde(default)]
-        user: Option<String>,
-        /// `${env:NAME}`: the agent takes it from its environment.
-        #[serde(default)]
-        password: Option<String>,
-        /// The number of the database.
-        #[serde(default)]
-        database: u32,
-        /// The version of the protocol, 2 or 3.
-        #[serde(default = "Driver::default_resp")]
-        resp: u8,
-    },
-    /// `SQLite`, in the agent's process, a thread a client.
-    Sqlite {
-        /// The database file; made when absent.
-        path: String,
-        /// Pragmas set on each connection, in order of name.
-        #[serde(default)]
-        pragmas: BTreeMap<String, String>,
-    },
-}
-
-/// How statements are sent to a server.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum SqlProtocol {
-    /// Prepared once a connection, values bound.
-    #[default]
-    Extended,
-    /// As text, values written into it.
-    Simple,
-}
-
-impl Driver {
-    fn default_resp() -> u8 {
-        2
-    }
-}
-
 /// What is asked: named values, drawn once a transaction, and a weighted choice of transactions.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
@@ -284,6 +187,8 @@ pub enum Request {
     /// A command and its arguments, templates; one that mentions a list value stands for as many
     /// arguments as the list has elements.
     Command(Vec<String>),
+    /// A search of a directory, or a change in it.
+    Ldap(LdapRequest),
     /// Many rows in one go, one for each element of the operation's `for_each`, whose elements are
     /// then not asked one by one.
     Copy(CopyRequest),
@@ -325,10 +230,12 @@ pub struct Expect {
     #[serde(default)]
     pub reply: Option<String>,
     /// SQL: this many rows come back or are changed: a number, or `${list}` for the list's length.
-    /// Commands: this many elements of the reply are there, where one that is not is null.
+    /// Commands: this many elements of the reply are there, where one that is not is null. LDAP:
+    /// this many entries are found.
     #[serde(default)]
     pub rows: Option<String>,
-    /// SQL: the first row's first column is this template.
+    /// SQL: the first row's first column is this template. LDAP: rows are the entries, columns the
+    /// first values of the attributes that the search names, in that order; here and below.
     #[serde(default)]
     pub first: Option<String>,
     /// SQL: in every row the second column is what this text or bytes value, which has a `key`, is
@@ -356,6 +263,7 @@ impl Operation {
                     all.push((format!("request.copy.row[{index}]"), column));
                 }
             }
+            Request::Ldap(ldap) => all.extend(ldap.templates()),
             Request::Command(words) => {
                 for (index, word) in words.iter().enumerate() {
                     all.push((format!("request.command[{index}]"), word));

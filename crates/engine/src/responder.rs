@@ -4,6 +4,7 @@
 //! speak the same. Absent from it: sockets, time, and what to do wrong.
 
 pub mod file;
+pub mod ldap;
 pub mod memcached;
 pub mod redis;
 pub mod tls;
@@ -11,6 +12,7 @@ pub mod tls;
 use std::sync::Arc;
 
 use wire::http::{Invalid, RequestEvent, Requests, encode_response};
+use wire::mysql;
 use wire::postgresql::{self, Heard};
 
 /// A protocol's null server, from which every connection has a session of its own.
@@ -173,5 +175,57 @@ impl Session for PostgresqlSession {
 
     fn deny(&mut self, out: &mut Vec<u8>) {
         postgresql::Server::refuse("XX000", "a simulated failure", out);
+    }
+}
+
+/// `MySQL`: any log-in, and the same rows to every statement that asks for some.
+pub struct Mysql {
+    table: Arc<mysql::Table>,
+    encrypts: bool,
+}
+
+impl Mysql {
+    /// A server that has these rows.
+    pub fn new(table: mysql::Table) -> Mysql {
+        Mysql { table: Arc::new(table), encrypts: false }
+    }
+
+    /// The server that encrypts, as [`tls::Tls`] does, when it is asked to.
+    #[must_use]
+    pub fn encrypting(self) -> Mysql {
+        Mysql { encrypts: true, ..self }
+    }
+}
+
+impl Service for Mysql {
+    fn session(&self) -> Box<dyn Session> {
+        let server =
+            if self.encrypts { mysql::Server::encrypting() } else { mysql::Server::default() };
+        Box::new(MysqlSession { table: Arc::clone(&self.table), server })
+    }
+}
+
+struct MysqlSession {
+    table: Arc<mysql::Table>,
+    server: mysql::Server,
+}
+
+impl Session for MysqlSession {
+    fn greet(&mut self, out: &mut Vec<u8>) {
+        self.server.greet(out);
+    }
+
+    fn answer(&mut self, input: &mut &[u8], out: &mut Vec<u8>) -> Result<Answered, Refused> {
+        Ok(match self.server.serve(&self.table, input, out).map_err(|_| Refused)? {
+            mysql::Served::More => Answered::More,
+            mysql::Served::Aside => Answered::Aside,
+            mysql::Served::Secure => Answered::Secure,
+            mysql::Served::Request => Answered::Request { keep: true },
+            mysql::Served::Farewell => Answered::Request { keep: false },
+        })
+    }
+
+    fn deny(&mut self, out: &mut Vec<u8>) {
+        self.server.deny(out);
     }
 }

@@ -16,7 +16,9 @@ use crate::crew::{self, Crew};
 use crate::drivers::Protocol;
 use crate::drivers::file::File;
 use crate::drivers::http::Http;
+use crate::drivers::ldap::Ldap;
 use crate::drivers::memcached::Memcached;
+use crate::drivers::mysql::Mysql;
 use crate::drivers::postgresql::Postgresql;
 use crate::drivers::redis::Redis;
 use crate::drivers::sqlite::Sqlite;
@@ -89,7 +91,9 @@ pub fn run(
     match driver {
         Driver::File(file) => trial.file(file, &way, options, out),
         Driver::Http(http) => trial.network(&http, options, out),
+        Driver::Ldap(ldap) => trial.network(&ldap, options, out),
         Driver::Memcached(memcached) => trial.network(&memcached, options, out),
+        Driver::Mysql(mysql) => trial.network(&mysql, options, out),
         Driver::Postgresql(postgresql) => trial.network(&postgresql, options, out),
         Driver::Redis(redis) => trial.network(&redis, options, out),
         Driver::Sqlite(sqlite) => trial.in_process(&sqlite, options, out),
@@ -107,22 +111,26 @@ pub fn check(text: &str) -> Result<(), EngineError> {
 }
 
 /// A driver, compiled.
-enum Driver {
+enum Driver<'p> {
     File(File),
     Http(Http),
+    Ldap(Ldap),
     Memcached(Memcached),
+    Mysql(Mysql<'p>),
     Postgresql(Postgresql),
     Redis(Redis),
     Sqlite(Sqlite),
 }
 
-impl Driver {
-    fn compile(plan: &Plan, program: &Program) -> Result<Driver, EngineError> {
+impl<'p> Driver<'p> {
+    fn compile(plan: &Plan, program: &'p Program) -> Result<Driver<'p>, EngineError> {
         let fresh = plan.connection == Connection::New;
         Ok(match &plan.driver {
             plan::Driver::File { .. } => Driver::File(File::compile(plan, program)?),
             plan::Driver::Http { .. } => Driver::Http(Http::compile(program, plan)?),
+            plan::Driver::Ldap { .. } => Driver::Ldap(Ldap::compile(plan, program)?),
             plan::Driver::Memcached { .. } => Driver::Memcached(Memcached::compile(plan, program)?),
+            plan::Driver::Mysql { .. } => Driver::Mysql(Mysql::compile(plan, program)?),
             plan::Driver::Postgresql { .. } => {
                 Driver::Postgresql(Postgresql::compile(plan, program)?)
             }

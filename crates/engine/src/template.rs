@@ -67,9 +67,12 @@ pub trait Values {
     fn drawn(&self, id: ValueId) -> Drawn<'_>;
 }
 
+/// A stretch of a compiled template.
 #[derive(Clone, Debug)]
-enum Part {
+pub enum Part {
+    /// Always this.
     Literal(Box<[u8]>),
+    /// A value.
     ValueId(ValueId),
 }
 
@@ -112,6 +115,11 @@ impl Template {
     /// These bytes, whatever stands in them.
     pub fn plain(bytes: &[u8]) -> Template {
         Template { parts: vec![Part::Literal(bytes.into())] }
+    }
+
+    /// Its stretches, in order.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
     }
 
     /// The values it mentions.

@@ -321,6 +321,11 @@ impl Program {
         self.names.find(name, field, text)
     }
 
+    /// The name of a value.
+    pub fn name(&self, id: ValueId) -> &str {
+        self.names.name(id)
+    }
+
     /// The greatest number of elements of a list value; `None` where the value is not a list.
     pub fn list_len(&self, id: ValueId) -> Option<usize> {
         self.generators[id].list_len()

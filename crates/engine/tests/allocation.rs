@@ -58,7 +58,11 @@ fn is_worker() -> bool {
     })
 }
 
-struct Server(Child, String);
+struct Server {
+    child: Child,
+    /// The keys of a Plan, driver and workload, against it.
+    keys: Value,
+}
 
 impl Server {
     fn start(protocol: &str, arguments: &[&str]) -> Server {
@@ -72,46 +76,74 @@ impl Server {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let told: Value = serde_json::from_str(&line).unwrap();
-        Server(child, told["listening"].as_str().unwrap().to_owned())
+        let target = format!("{protocol}://{}", told["listening"].as_str().unwrap());
+        let mut driver = json!({"kind": protocol, "targets": [target]});
+        let asked = if protocol == "ldap" {
+            of_a_directory()
+        } else {
+            driver["cookies"] = json!("keep");
+            driver["redirects"] = json!("follow");
+            over_http()
+        };
+        let values = json!({
+            "id": {"zipfian": {"low": 1, "high": 100_000}},
+            "ids": {"list": {"low": 1, "high": 100_000, "length": {"low": 1, "high": 9}}},
+            "text": {"text": {"length": {"low": 5, "high": 50}}},
+        });
+        let keys = json!({
+            "driver": driver,
+            "workload": {"values": values, "transactions": asked},
+        });
+        Server { child, keys }
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _already_gone = self.0.kill();
-        let _status = self.0.wait();
-    }
-}
-
-/// Allocations of the workers, and the most memory, of one trial.
-fn cost(server: &Server, schedule: &Value, stop: &Value) -> (u64, i64) {
+fn over_http() -> Value {
     let request = json!({"http": {
         "method": "POST", "path": "/item/${id}?x=${text}", "headers": [["X-Id", "${id}"]],
         "body": "{\"id\": ${id}, \"text\": \"${text}\"}",
     }});
     let expect = json!({"status": [200], "contains": "ell"});
-    let plan = json!({
+    json!([
+        {"name": "one", "weight": 3, "operations": [
+            {"name": "put", "request": request, "expect": expect}]},
+        {"name": "two", "operations": [
+            {"name": "put", "request": request},
+            {"name": "get", "request": {"http": {"method": "GET", "path": "/"}}}]},
+    ])
+}
+
+fn of_a_directory() -> Value {
+    let search = |filter: &str| {
+        json!({"ldap": {"search": {
+            "base": "uid=${text},dc=lab", "filter": filter, "attributes": ["uid"]}}})
+    };
+    let modify = json!({"ldap": {"modify": {
+        "dn": "uid=${id},dc=lab", "replace": {"description": ["${text}"]}}}});
+    json!([{"name": "one", "operations": [
+        {"name": "one", "request": search("(uid=${id})"), "expect": {"rows": "1", "first": "7"}},
+        {"name": "many", "request": search("(|(uid=${ids}))"), "expect": {"rows": "${ids}"}},
+        {"name": "change", "request": modify, "expect": {"rows": "1"}},
+    ]}])
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _already_gone = self.child.kill();
+        let _status = self.child.wait();
+    }
+}
+
+/// Allocations of the workers, and the most memory, of one trial.
+fn cost(server: &Server, schedule: &Value, stop: &Value) -> (u64, i64) {
+    let mut plan = json!({
         "version": 1,
         "seeds": {"keys": 1, "values": 2, "arrivals": 3, "faults": 4},
-        "driver": {
-            "kind": "http", "targets": [format!("http://{}", server.1)],
-            "cookies": "keep", "redirects": "follow",
-        },
-        "workload": {
-            "values": {
-                "id": {"zipfian": {"low": 1, "high": 100_000}},
-                "text": {"text": {"length": {"low": 5, "high": 50}}},
-            },
-            "transactions": [
-                {"name": "one", "weight": 3, "operations": [
-                    {"name": "put", "request": request, "expect": expect}]},
-                {"name": "two", "operations": [
-                    {"name": "put", "request": request},
-                    {"name": "get", "request": {"http": {"method": "GET", "path": "/"}}}]},
-            ],
-        },
         "schedule": schedule, "stop": stop, "timeout_ns": 500_000_000,
     });
+    for (key, value) in server.keys.as_object().unwrap() {
+        plan[key] = value.clone();
+    }
     cost_of(&plan)
 }
 
@@ -166,6 +198,8 @@ fn neither_allocations_nor_memory_grow_with_requests() {
     };
     let count = |n: u32| json!({"transactions": n});
     compare("closed", &server, [&closed, &count(2_000)], [&closed, &count(40_000)]);
+    let directory = Server::start("ldap", &["--attribute", "uid: 7"]);
+    compare("ldap", &directory, [&closed, &count(2_000)], [&closed, &count(20_000)]);
     let open = |rate: f64| {
         json!({"open": {"connections": 4, "shape": [
             {"from_per_second": rate, "to_per_second": rate, "length_ns": 1_000_000_000}]}})

@@ -54,6 +54,12 @@ impl Frames {
         !self.used && !self.torn.is_empty()
     }
 
+    /// Hands the message that was handed out last out once more, where it was torn; false where it
+    /// was not, and stands in the input that it was taken from.
+    pub fn again(&mut self) -> bool {
+        std::mem::take(&mut self.used)
+    }
+
     /// Takes the next whole message off the front of `input`; `None` when more must arrive, and
     /// then all of `input` is taken.
     ///
@@ -172,6 +178,18 @@ mod tests {
         assert_eq!(frames.next(&mut &[0][..], wide), Ok(None));
         assert!(frames.is_torn());
         assert_eq!(frames.next(&mut &[200, 1][..], wide), Err(TooLong { bytes: 202 }));
+    }
+
+    #[test]
+    fn a_torn_message_is_handed_out_again() {
+        let mut frames = Frames::new(100);
+        assert_eq!(frames.next(&mut &[2, 7][..], counted), Ok(None));
+        let mut input = &[8, 1, 9][..];
+        assert_eq!(frames.next(&mut input, counted), Ok(Some(&[2, 7, 8][..])));
+        assert!(frames.again());
+        assert_eq!(frames.next(&mut input, counted), Ok(Some(&[2, 7, 8][..])));
+        assert_eq!(frames.next(&mut input, counted), Ok(Some(&[1, 9][..])));
+        assert!(!frames.again());
     }
 
     proptest! {

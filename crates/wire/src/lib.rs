@@ -7,6 +7,7 @@
 
 pub mod frames;
 pub mod http;
+pub mod ldap;
 pub mod memcached;
 pub mod mysql;
 pub mod postgresql;

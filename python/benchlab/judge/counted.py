@@ -13,6 +13,7 @@ import numpy as np
 import polars
 from numpy.typing import NDArray
 
+from benchlab.model.schemes import EMBEDDED
 from benchlab.stats.distribution import Distribution, decode, merge
 from benchlab.store.measurement import MAXIMA, SLOTS_PER_SECOND, SUMS, Measurement
 
@@ -86,7 +87,7 @@ class Counted:
     @property
     def is_embedded(self) -> bool:
         """Whether the system runs in the agent's own process."""
-        return bool(self.plan["driver"]["kind"] == "sqlite")
+        return self.plan["driver"]["kind"] in EMBEDDED
 
     @property
     def length_s(self) -> float:

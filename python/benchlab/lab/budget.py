@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from benchlab.load import null
 from benchlab.model.experiment import Case, Experiment
+from benchlab.model.schemes import EMBEDDED
 from benchlab.systems import instance_key
 
 START_S = 1.0
@@ -52,7 +53,7 @@ def estimate_time(experiment: Experiment, cases: Sequence[Case]) -> TimeEstimate
     sessions, blocks = experiment.sessions, experiment.blocks
     once_s = sum(_length_s(case) + TRIAL_S for case in cases)
     instances = {instance_key(case) for case in cases}
-    shapes = {_shape(case) for case in cases if case.system.kind != "sqlite"}
+    shapes = {_shape(case) for case in cases if case.system.kind not in EMBEDDED}
     return TimeEstimate(
         trials=len(cases) * sessions * blocks,
         sessions=sessions,

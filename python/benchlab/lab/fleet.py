@@ -23,6 +23,7 @@ from benchlab.model.cases import placing
 from benchlab.model.errors import BenchlabError, HostError, InputError
 from benchlab.model.experiment import Case
 from benchlab.model.records import CpuSets
+from benchlab.model.schemes import EMBEDDED
 from benchlab.model.tree import join
 from benchlab.store.measurement import Measurement
 from benchlab.systems import Instance, Place, StoppedError, instance_key, kind_of
@@ -195,7 +196,7 @@ def placed(case: Case) -> CpuSets:
 
     An embedded system has the agent's; one that already runs stays where it is.
     """
-    if case.system.kind == "sqlite" and not case.system.at:
+    if case.system.kind in EMBEDDED and not case.system.at:
         return CpuSets()
     try:
         sets = cores.divide(case.system.placement)

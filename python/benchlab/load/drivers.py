@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from benchlab.load.workloads.asked import readable
+from benchlab.model import quantities
 from benchlab.model.errors import InputError
 from benchlab.model.experiment import Case, Tls
 from benchlab.model.schemes import SCHEMES
@@ -61,13 +62,41 @@ def _sqlite(case: Case, urls: Sequence[str]) -> dict[str, Any]:
     return {"path": path, "pragmas": pragmas}
 
 
+def _file(case: Case, urls: Sequence[str]) -> dict[str, Any]:
+    """`file:/path?size=1GiB&direct=true`, all but the path at will."""
+    key = f"systems.{case.system_name}.at"
+    if len(urls) != 1:
+        raise InputError("file: takes one path", key=key)
+    parts = urlsplit(urls[0])
+    given = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+    size, direct = given.pop("size", None), given.pop("direct", "false")
+    if given or parts.netloc or not parts.path.startswith("/") or direct not in _YES_OR_NO:
+        raise InputError(f"{urls[0]!r} is not file:/path?size=1GiB&direct=true", key=key)
+    size_bytes = None if size is None else round(quantities.parse(size, "B"))
+    return {"path": unquote(parts.path), "size_bytes": size_bytes, "direct": _YES_OR_NO[direct]}
+
+
+_YES_OR_NO = {"true": True, "false": False}
+
+
 def _postgresql(case: Case, urls: Sequence[str]) -> dict[str, Any]:
     """`postgresql://USER@HOST:PORT/DATABASE`, whose user is `PGUSER` or `postgres` by default."""
+    return _database(case, urls, os.environ.get("PGUSER", "postgres"), "PGPASSWORD")
+
+
+def _mysql(case: Case, urls: Sequence[str]) -> dict[str, Any]:
+    """`mysql://USER@HOST:PORT/DATABASE`, whose user is `root` by default."""
+    return _database(case, urls, "root", "MYSQL_PWD")
+
+
+def _database(
+    case: Case, urls: Sequence[str], default_user: str, password_variable: str
+) -> dict[str, Any]:
     first = _alike(case, urls)
     return {
         "targets": _targets(urls),
-        "user": unquote(first.username or os.environ.get("PGUSER", "postgres")),
-        "password": _password(case, first, "PGPASSWORD"),
+        "user": unquote(first.username or default_user),
+        "password": _password(case, first, password_variable),
         "database": unquote(first.path.removeprefix("/")) or None,
     }
 
@@ -102,12 +131,39 @@ def _memcached(case: Case, urls: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def _ldap(case: Case, urls: Sequence[str]) -> dict[str, Any]:
+    """`ldap://NAME@HOST:PORT/BASE?start_tls=yes`, all but the host at will.
+
+    Who asks is `LDAPBINDDN` by default, as with OpenLDAP's own clients, and nobody without that;
+    the names of a mix are below the base.
+    """
+    first = _alike(case, urls)
+    starts = parse_qs(first.query).get("start_tls", []) if first.query else ["no"]
+    if starts not in (["no"], ["yes"]):
+        what = f"{mask(urls[0])!r} is not ldap://host:port/BASE?start_tls=yes"
+        raise InputError(what, key=f"systems.{case.system_name}")
+    user = unquote(first.username or os.environ.get("LDAPBINDDN", "")) or None
+    password = _password(case, first, "LDAPPASSWORD")
+    if user is not None and password is None:
+        what = f"{user} needs a password: set LDAPPASSWORD"
+        raise InputError(what, key=f"systems.{case.system_name}")
+    return {
+        "targets": _targets(urls),
+        "user": user,
+        "password": None if user is None else password,
+        "start_tls": starts == ["yes"],
+    }
+
+
 _FIELDS: Mapping[str, Callable[[Case, Sequence[str]], dict[str, Any]]] = {
     "http": _http,
     "sqlite": _sqlite,
+    "file": _file,
     "postgresql": _postgresql,
     "memcached": _memcached,
+    "mysql": _mysql,
     "redis": _redis,
+    "ldap": _ldap,
 }
 
 

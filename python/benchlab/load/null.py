@@ -45,7 +45,8 @@ class Answer:
 
 def has_null(plan: Mapping[str, Any]) -> bool:
     """Whether there is a null server for the Plan's protocol."""
-    return plan["driver"]["kind"] in _HEAD_BYTES
+    # One that begins in the clear it does not encrypt.
+    return plan["driver"]["kind"] in _HEAD_BYTES and not plan["driver"].get("start_tls")
 
 
 def scheme_of(plan: Mapping[str, Any]) -> str:
@@ -67,7 +68,14 @@ def answer(plan: Mapping[str, Any], bytes_in: float) -> Answer:
     return Answer(min(statuses), max(0, round(bytes_in) - _HEAD_BYTES[str(plan["driver"]["kind"])]))
 
 
-_HEAD_BYTES = {"http": 100, "memcached": 32, "postgresql": 100, "redis": 8}
+_HEAD_BYTES = {
+    "http": 100,
+    "ldap": 90,
+    "memcached": 32,
+    "mysql": 90,
+    "postgresql": 100,
+    "redis": 8,
+}
 """About what an answer takes beside its content, by the driver."""
 
 
@@ -167,8 +175,10 @@ def _against(plan: Mapping[str, Any], url: str) -> dict[str, Any]:
     made = copy.deepcopy(dict(plan))
     made["driver"]["targets"] = [url]
     if "password" in made["driver"]:
-        # Everyone is let in.
+        # Everyone is let in, and none but a database's asks for a name.
         made["driver"]["password"] = None
+        if made["driver"]["kind"] not in ("mysql", "postgresql"):
+            made["driver"]["user"] = None
     made.pop("tls", None)
     if SCHEMES[scheme_of(plan)].encrypted:
         # The null server's certificate is its own.
@@ -190,8 +200,10 @@ def _server(
     answers = {
         "http": ("--status", str(reply.status), "--body-bytes", str(reply.body_bytes)),
         "memcached": ("--value-bytes", str(reply.body_bytes)),
+        "mysql": ("--text-bytes", str(reply.body_bytes)),
         "postgresql": ("--column", "x" * reply.body_bytes),
         "redis": ("--value-bytes", str(reply.body_bytes)),
+        "ldap": ("--attribute", "description:" + "x" * reply.body_bytes),
     }
     told, telling = os.pipe()
     # The server ends when its standard input does, so that end is held open here.

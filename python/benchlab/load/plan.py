@@ -5,10 +5,12 @@ Absent: how a system came to be at its URL, and what the engine does with a Plan
 """
 
 import hashlib
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchlab.load.directory import below
 from benchlab.load.drivers import driver, tls
 from benchlab.load.workloads import BUILT_IN
 from benchlab.load.workloads.asked import Asked, BuiltIn, body_text, readable
@@ -54,7 +56,7 @@ def make_plan(
         "version": VERSION,
         "seeds": seeds(seed, session, block),
         "driver": driver(case, urls),
-        "workload": _workload(_asked(case, scheme, urls, folder), scheme),
+        "workload": _workload(_asked(case, scheme, urls, folder), urls),
         "schedule": _schedule(load),
         "warmup_ns": _ns(load.warmup),
         "stop": _stop(load),
@@ -78,6 +80,8 @@ def loading_plan(
     scheme = _scheme(urls)
     found = _built_in(case, scheme)
     loading = None if found is None else found[0].load(found[1], scheme)
+    if found is None and scheme == "file" and not case.system.at:
+        return _laying_out(case, urls, seed, cpus)
     if loading is None:
         return None
     if case.system.at:
@@ -91,10 +95,34 @@ def loading_plan(
         "version": VERSION,
         "seeds": seeds(seed, 0, 0),
         "driver": asked,
-        "workload": _workload(loading.asked, scheme),
+        "workload": _workload(loading.asked, urls),
         "schedule": {"closed": {"clients": 1}},
         "warmup_ns": 0,
         "stop": {"transactions": loading.transactions},
+        "timeout_ns": _ns(60.0),
+        "cpus": list(cpus[:1]),
+    }
+
+
+LAID_BYTES = 2**23
+"""The block in which a file is laid out, where that fits into its size."""
+
+
+def _laying_out(case: Case, urls: Sequence[str], seed: int, cpus: Sequence[int]) -> dict[str, Any]:
+    """The Plan that writes a file from its beginning to its end, and waits until it is kept."""
+    asked = driver(case, urls)
+    size: int = asked["size_bytes"]
+    block = math.gcd(size, LAID_BYTES)
+    write = {"name": "write", "request": {"file": {"write": {"bytes": block}}}}
+    sync = {"name": "sync", "request": {"file": {"sync": "data"}}}
+    return {
+        "version": VERSION,
+        "seeds": seeds(seed, 0, 0),
+        "driver": asked,
+        "workload": {"transactions": [{"name": "lay out", "operations": [write, sync]}]},
+        "schedule": {"closed": {"clients": 1}},
+        "warmup_ns": 0,
+        "stop": {"transactions": size // block},
         "timeout_ns": _ns(60.0),
         "cpus": list(cpus[:1]),
     }
@@ -176,23 +204,24 @@ def _with_files(transaction: Transaction, folder: Path) -> Transaction:
     return transaction.model_copy(update={"operations": operations})
 
 
-def _workload(asked: Asked, scheme: str) -> dict[str, Any]:
+def _workload(asked: Asked, urls: Sequence[str]) -> dict[str, Any]:
     return {
         "values": asked.values,
-        "transactions": [_transaction(transaction, scheme) for transaction in asked.transactions],
+        "transactions": [_transaction(transaction, urls) for transaction in asked.transactions],
     }
 
 
-def _transaction(transaction: Transaction, scheme: str) -> dict[str, Any]:
+def _transaction(transaction: Transaction, urls: Sequence[str]) -> dict[str, Any]:
     key = join("workload.mix", transaction.name)
     return {
         "name": transaction.name,
         "weight": transaction.weight,
-        "operations": [_operation(operation, scheme, key) for operation in transaction.operations],
+        "operations": [_operation(operation, urls, key) for operation in transaction.operations],
     }
 
 
-def _operation(operation: Operation, scheme: str, key: str) -> dict[str, Any]:
+def _operation(operation: Operation, urls: Sequence[str], key: str) -> dict[str, Any]:
+    scheme = _scheme(urls)
     speaks = SCHEMES[scheme].speaks
     if operation.speaks != speaks:
         what = f"{operation.name!r} is not for {scheme}:, which is asked {ASKED_BY[speaks]}"
@@ -202,6 +231,10 @@ def _operation(operation: Operation, scheme: str, key: str) -> dict[str, Any]:
         request = {"sql": operation.sql}
     elif operation.command is not None:
         request = {"command": list(operation.command)}
+    elif operation.speaks == "file":
+        request = {"file": _file(operation)}
+    elif operation.ldap is not None:
+        request = {"ldap": below(operation.ldap, urls[0])}
     else:
         request = {
             "http": {
@@ -220,8 +253,18 @@ def _operation(operation: Operation, scheme: str, key: str) -> dict[str, Any]:
     }
 
 
+def _file(operation: Operation) -> dict[str, Any]:
+    if operation.sync is not None:
+        return {"sync": operation.sync}
+    verb = "read" if operation.read is not None else "write"
+    block = operation.read or operation.write
+    assert block is not None
+    return {verb: {"at": block.at, "bytes": block.bytes}}
+
+
 def _expect(expect: Expect) -> dict[str, Any]:
-    return {
+    found: dict[str, Any] = {"intact": True} if expect.intact else {}
+    return found | {
         "status": None if expect.status is None else list(expect.status),
         "body": expect.body,
         "contains": expect.contains,

@@ -78,10 +78,20 @@ class Expect(Frozen):
     first: str | None = None
     keyed: str | None = None
     """Name of a value with a `key`, which the second column is for the first one of its row."""
+    intact: bool = False
+    """Of a file: what is read is what was written there, sector by sector."""
+
+
+class Block(Frozen):
+    """What is read or written of a file."""
+
+    bytes: int
+    at: str | None = None
+    """Its number among blocks of that size, a template; the next of all in turn when absent."""
 
 
 class Operation(Frozen):
-    """One request of a mix: over HTTP where `method` is given, else a statement or a command."""
+    """One request of a mix: over HTTP where `method` is given, else what is not None."""
 
     name: str
     method: str | None = None
@@ -96,6 +106,12 @@ class Operation(Frozen):
     sql: str | None = None
     command: tuple[str, ...] | None = None
     """Name and arguments, of Redis and its like."""
+    read: Block | None = None
+    write: Block | None = None
+    sync: Literal["data", "all"] | None = None
+    """Of a file: what is waited for, its content or its metadata, too."""
+    ldap: dict[str, Any] | None = None
+    """`search`, `modify`, `add` or `delete` of a directory, in the Plan's form."""
     expect: Expect = Expect()
     for_each: str | None = None
 
@@ -104,7 +120,11 @@ class Operation(Frozen):
         """The kind of request."""
         if self.command is not None:
             return "command"
-        return "http" if self.sql is None else "sql"
+        if self.ldap is not None:
+            return "ldap"
+        if self.method is not None:
+            return "http"
+        return "file" if self.sql is None else "sql"
 
 
 class Transaction(Frozen):

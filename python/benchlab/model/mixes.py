@@ -8,8 +8,9 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from benchlab.model.experiment import Expect, Operation, Transaction
+from benchlab.model.experiment import Block, Expect, Operation, Transaction
 from benchlab.model.grammar import (
+    Choice,
     Count,
     Form,
     ListOf,
@@ -286,12 +287,53 @@ EXPECT = Record(
         "rows": Text(written=True),
         "first": Text(written=True),
         "keyed": Text(),
+        "intact": YES_OR_NO,
     }
 )
+SECTOR_BYTES = 512
+
+
+def _block(node: Node, key: str) -> int:
+    size = Quantity("B", high=2.0**26).read(node, key)
+    if size % SECTOR_BYTES:
+        fail(node, key, f"is {node.text!r}, and must be a multiple of {SECTOR_BYTES}B")
+    return int(size)
+
+
+_BLOCK = Reading(_block, Quantity("B").schema())
+_NAMED: dict[str, Form] = {"dn": Text()}
+_VALUES = MapOf(ListOf(Text(written=True), single=True))
+_SEARCH: dict[str, Form] = {
+    "base": Text(),
+    "scope": Choice(("base", "one", "sub")),
+    "filter": Text(),
+    "attributes": ListOf(Text(), single=True),
+    "size_limit": Count(low=0, high=2**31 - 1),
+}
+_CHANGES: dict[str, Form] = {"delete": _VALUES, "add": _VALUES, "replace": _VALUES}
+_LDAP: dict[str, Form] = {
+    "search": Record(_SEARCH),
+    "modify": Record({**_NAMED, **_CHANGES}, required=("dn",)),
+    "add": Record({**_NAMED, "attributes": _VALUES}, required=("dn", "attributes")),
+    "delete": Record(_NAMED, required=("dn",)),
+}
+
+
+def _ldap(node: Node, key: str) -> dict[str, Any]:
+    found = Record(_LDAP).read(node, key)
+    kind = one_of(node, key, tuple(_LDAP))
+    return {kind: found[kind]}
+
+
 _REQUEST: dict[str, Form] = {
     **dict.fromkeys(METHODS, PATH),
     "sql": Text(),
     "command": ListOf(Text(written=True), some=True),
+    "read": _BLOCK,
+    "write": _BLOCK,
+    "sync": Choice(("data", "all")),
+    "at": Text(written=True),
+    "ldap": Reading(_ldap, Record(_LDAP).schema()),
     "headers": HEADERS,
     "body": Text(),
     "body_file": Text(),
@@ -351,18 +393,31 @@ CHECKS = {
     "http": ("status", "body", "contains", "headers", "size"),
     "sql": ("rows", "first", "keyed"),
     "command": ("reply", "contains", "rows"),
+    "read": ("intact",),
+    "write": (),
+    "sync": (),
+    "ldap": ("rows", "first", "keyed"),
 }
 """What can be expected of an answer, by the request."""
+OTHERS = ("sql", "command", "ldap", "read", "write", "sync")
+"""What is asked otherwise than over HTTP."""
+_BESIDE: dict[str, tuple[str, ...]] = dict.fromkeys(OTHERS, ()) | dict.fromkeys(
+    ("read", "write"), ("at",)
+)
 
 
 def _operation(name: str, fields: dict[str, Any], node: Node, key: str) -> Operation:
-    ask = one_of(node, key, (*METHODS, "sql", "command"))
+    ask = one_of(node, key, (*METHODS, *OTHERS))
     expect = Expect.model_validate(fields.get("expect", {}))
     request: dict[str, Any]
-    if ask in ("sql", "command"):
-        for other in ("headers", *_BODY):
-            if other in fields:
-                fail(node.entries[other], join(key, other), f"belongs to HTTP, not to {ask}")
+    beside = _BESIDE.get(ask, ("headers", *_BODY))
+    owners = dict.fromkeys(("headers", *_BODY), "HTTP") | {"at": "a file"}
+    for other, owner in owners.items():
+        if other in fields and other not in beside:
+            fail(node.entries[other], join(key, other), f"belongs to {owner}, not to {ask}")
+    if ask in ("read", "write"):
+        request = {ask: Block(bytes=fields[ask], at=fields.get("at"))}
+    elif ask in OTHERS:
         request = {ask: fields[ask]}
     else:
         if "body" in fields and "body_file" in fields:
@@ -373,8 +428,7 @@ def _operation(name: str, fields: dict[str, Any], node: Node, key: str) -> Opera
         request |= {part: fields.get(part) for part in _BODY}
         request["headers"] = tuple(fields.get("headers", {}).items())
     checks = CHECKS.get(ask, CHECKS["http"])
-    given = [part for part in Expect.model_fields if getattr(expect, part) not in (None, {})]
-    wrong = [part for part in given if part not in checks]
+    wrong = [part for part in fields.get("expect", {}) if part not in checks]
     if wrong:
         expected = node.entries["expect"]
         below = join(join(key, "expect"), wrong[0])

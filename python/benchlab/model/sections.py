@@ -52,6 +52,7 @@ MOST_SESSIONS = 40
 
 KINDS: Mapping[str, frozenset[str]] = {
     "sqlite": frozenset({"settings"}),
+    "file": frozenset({"settings"}),
     "command": frozenset({"start", "url", "ready", "stop", "files", "environment", "tls"}),
 }
 """Kinds of system the lab can start, and the keys each takes beside those of every system."""

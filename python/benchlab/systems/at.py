@@ -20,6 +20,7 @@ from benchlab.host import ports
 from benchlab.host.probes import Root
 from benchlab.model.errors import HostError
 from benchlab.model.experiment import Command, System
+from benchlab.model.schemes import SCHEMES
 from benchlab.systems import reach
 from benchlab.systems.command import POLL_S, READY_S, fill, how_it_ended, split
 from benchlab.systems.protocol import Place, StoppedError
@@ -35,12 +36,13 @@ class Reached:
     """A system somebody else started."""
 
     secrets: Mapping[str, str] = MappingProxyType({})
-    in_process = False
     is_pinned = False
 
     def __init__(self, name: str, urls: tuple[str, ...], place: Place) -> None:
         self.name, self.urls, self._place = name, urls, place
-        local = [port for host, port in map(reach.address, urls) if host in LOOPBACK]
+        self.in_process = bool(urls) and _is_embedded(urls[0])
+        served = [url for url in urls if not _is_embedded(url)]
+        local = [port for host, port in map(reach.address, served) if host in LOOPBACK]
         pid = ports.holder(local[0]) if local else None
         self.root = Root(pid) if pid else None
         # It knows the process by when it began too, since another may be given the number.
@@ -103,7 +105,9 @@ def start(name: str, system: System, place: Place) -> Reached:
         if place.pause(random.Random(place.seed).uniform(*PAUSE_S)):
             raise StoppedError
     for url in urls:
-        _await(name, url, deadline, place)
+        # Whether a file can be used as the workload wants is told by the agent, at once.
+        if not _is_embedded(url):
+            _await(name, url, deadline, place)
     return Reached(name, urls, place)
 
 
@@ -115,6 +119,12 @@ def expected_urls(system: System) -> tuple[str, ...]:
 def describe(system: System) -> dict[str, Any]:
     """Where it is, and that it was not started here."""
     return {"at": list(system.at), "restart": system.restart and system.restart.command}
+
+
+def _is_embedded(url: str) -> bool:
+    """Whether it is a file, which nobody serves."""
+    scheme = SCHEMES.get(url.partition(":")[0])
+    return scheme is not None and scheme.embedded
 
 
 def _run_unleashed(line: str, timeout_s: float, place: Place) -> None:

@@ -8,14 +8,29 @@ from importlib.metadata import entry_points
 
 from benchlab.model.errors import InputError
 from benchlab.model.experiment import System
-from benchlab.systems import at, command, nginx, postgresql, redis, sqlite
+from benchlab.systems import (
+    at,
+    command,
+    file,
+    mariadb,
+    memcached,
+    nginx,
+    openldap,
+    postgresql,
+    redis,
+    sqlite,
+)
 from benchlab.systems.protocol import Kind
 
 GROUP = "benchlab.systems"
 """Entry points of other packages that bring kinds of their own, each by its name."""
 KINDS: dict[str, Kind] = {
     "command": command,
+    "file": file,
+    "mariadb": mariadb.KIND,
+    "memcached": memcached.KIND,
     "nginx": nginx.KIND,
+    "openldap": openldap.KIND,
     "postgresql": postgresql.KIND,
     "redis": redis.KIND,
     "sqlite": sqlite,

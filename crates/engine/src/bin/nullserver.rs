@@ -26,8 +26,12 @@ struct Command {
 enum Protocol {
     /// HTTP/1.1
     Http(Http),
+    /// LDAP: everyone is let in
+    Ldap(Ldap),
     /// memcached, classic and meta commands
     Memcached(Store),
+    /// `MySQL`
+    Mysql(Mysql),
     /// `PostgreSQL`: everyone is let in
     Postgresql(Postgresql),
     /// Redis, RESP 2 and 3
@@ -70,6 +74,27 @@ struct Http {
 }
 
 #[derive(Args)]
+struct Ldap {
+    #[command(flatten)]
+    place: Place,
+    /// An attribute of every entry and its value, `name: value`
+    #[arg(long = "attribute", value_parser = header)]
+    attributes: Vec<(String, String)>,
+}
+
+#[derive(Args)]
+struct Mysql {
+    #[command(flatten)]
+    place: Place,
+    /// How many rows a statement that asks for rows gives
+    #[arg(long, default_value_t = 1)]
+    rows: u32,
+    /// How long the second column of each row is; the first is the row's number, from 1
+    #[arg(long, default_value_t = 0)]
+    text_bytes: usize,
+}
+
+#[derive(Args)]
 struct Postgresql {
     #[command(flatten)]
     place: Place,
@@ -100,8 +125,10 @@ impl Protocol {
 
     fn begins(&self) -> Begins {
         match self {
-            Protocol::Http(_) | Protocol::Memcached(_) | Protocol::Redis(_) => Begins::AtOnce,
-            Protocol::Postgresql(_) => Begins::WhenAsked,
+            Protocol::Http(_) | Protocol::Ldap(_) | Protocol::Memcached(_) | Protocol::Redis(_) => {
+                Begins::AtOnce
+            }
+            Protocol::Mysql(_) | Protocol::Postgresql(_) => Begins::WhenAsked,
         }
     }
 
@@ -111,6 +138,17 @@ impl Protocol {
                 let filled = || vec![b'x'; body_bytes.unwrap_or(0)];
                 let body = body.map_or_else(filled, String::into_bytes);
                 (place, Box::new(responder::Http::new(status, &headers, &body)?))
+            }
+            Protocol::Ldap(Ldap { place, attributes }) => {
+                (place, Box::new(responder::ldap::Ldap::new(attributes)))
+            }
+            Protocol::Mysql(Mysql { place, rows, text_bytes }) => {
+                let text = "x".repeat(text_bytes);
+                let rows: Vec<_> = (1..=rows).map(|id| (id.into(), text.as_str())).collect();
+                let table = wire::mysql::Table::new(&["id", "text"], &rows);
+                let server = responder::Mysql::new(table);
+                let server = if place.tls { server.encrypting() } else { server };
+                (place, Box::new(server))
             }
             Protocol::Postgresql(Postgresql { place, rows, columns }) => {
                 let given: Vec<&[u8]> = columns.iter().map(String::as_bytes).collect();
@@ -131,7 +169,7 @@ impl Protocol {
 }
 
 fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(':').ok_or("a header is `Name: value`")?;
+    let (name, value) = text.split_once(':').ok_or("it is `name: value`")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 

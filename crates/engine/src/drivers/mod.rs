@@ -6,7 +6,9 @@
 pub mod command;
 pub mod file;
 pub mod http;
+pub mod ldap;
 pub mod memcached;
+pub mod mysql;
 pub mod postgresql;
 pub mod redis;
 pub mod secret;
@@ -41,6 +43,8 @@ pub enum Reason {
     Surplus,
     /// What came is no answer.
     Http(wire::http::Error),
+    /// What came is no message of LDAP's, or none that was asked for.
+    Ldap(wire::ldap::Error),
     /// What came is no answer, or none that can be dealt with.
     MySql(wire::mysql::Error),
     /// What came is no answer, or none that can be dealt with.
@@ -122,6 +126,7 @@ impl fmt::Display for Reason {
             Reason::Redirect(astray) => astray.fmt(f),
             Reason::Surplus => f.write_str("bytes that nobody asked for"),
             Reason::Http(error) => error.fmt(f),
+            Reason::Ldap(error) => error.fmt(f),
             Reason::MySql(error) => error.fmt(f),
             Reason::Postgresql(error) => error.fmt(f),
             Reason::LeftOpen => f.write_str("the transaction was left open: COMMIT is missing"),
@@ -149,6 +154,9 @@ pub enum Received {
     /// So far, so good; what [`Protocol::further`] appends is to be said before the answer is
     /// whole.
     Further,
+    /// What comes next answers another operation: that which was asked so many after the oldest
+    /// whose answer is awaited. Nothing of it was taken that is not kept.
+    Of(usize),
     /// The answer is whole.
     Reply {
         /// Whether it was right.
@@ -177,7 +185,7 @@ pub trait Protocol: Clone + Send + Sync {
     type Conn;
 
     /// What is remembered of an operation whose answer is still to come. A connection may have
-    /// several; their answers come in the order of asking.
+    /// several; their answers come in the order of asking, unless [`Received::Of`] says otherwise.
     type Asked;
 
     /// How many bytes of each request and of each answer are the driver's own and reach nobody,

@@ -140,6 +140,10 @@ impl Sql {
                 Part::Value(_) => 1,
                 Part::List(_) => lengths.next().copied().unwrap_or(0),
             };
+            if count == 0 && self.dialect != Dialect::Sqlite {
+                // `IN ()` is SQLite's alone; nothing is equal to NULL.
+                text.push_str("NULL");
+            }
             for nth in 0..count {
                 if nth > 0 {
                     text.push(',');

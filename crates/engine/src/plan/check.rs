@@ -143,6 +143,10 @@ impl Plan {
             let why = "behind requests that were sent already no redirect can be followed: 1";
             need(self.pipeline == 1, "pipeline", why)?;
         }
+        if let Driver::Mysql { .. } = &self.driver {
+            let why = "a connection of `mysql` carries one transaction: 1";
+            need(self.pipeline == 1, "pipeline", why)?;
+        }
         if let Driver::Sqlite { path, .. } = &self.driver {
             need(!path.is_empty(), "driver.path", "the database file is needed")?;
             let kept = self.connection == Connection::Kept;
@@ -206,10 +210,17 @@ const HTTP: Capabilities = Capabilities {
 };
 const FILE: Capabilities =
     Capabilities { driver: "file", requests: &["file"], checks: &["intact"] };
+const LDAP: Capabilities =
+    Capabilities { driver: "ldap", requests: &["ldap"], checks: &["rows", "first", "keyed"] };
 const MEMCACHED: Capabilities = Capabilities {
     driver: "memcached",
     requests: &["command"],
     checks: &["reply", "contains", "rows", "keyed"],
+};
+const MYSQL: Capabilities = Capabilities {
+    driver: "mysql",
+    requests: &["sql", "copy"],
+    checks: &["rows", "first", "keyed"],
 };
 const POSTGRESQL: Capabilities = Capabilities {
     driver: "postgresql",
@@ -229,7 +240,9 @@ impl Driver {
         match self {
             Driver::File { .. } => &FILE,
             Driver::Http { .. } => &HTTP,
+            Driver::Ldap { .. } => &LDAP,
             Driver::Memcached { .. } => &MEMCACHED,
+            Driver::Mysql { .. } => &MYSQL,
             Driver::Postgresql { .. } => &POSTGRESQL,
             Driver::Redis { .. } => &REDIS,
             Driver::Sqlite { .. } => &SQLITE,
@@ -240,7 +253,9 @@ impl Driver {
     pub fn targets(&self) -> Option<&[String]> {
         match self {
             Driver::Http { targets, .. }
+            | Driver::Ldap { targets, .. }
             | Driver::Memcached { targets, .. }
+            | Driver::Mysql { targets, .. }
             | Driver::Postgresql { targets, .. }
             | Driver::Redis { targets, .. } => Some(targets),
             Driver::File { .. } | Driver::Sqlite { .. } => None,
@@ -257,6 +272,7 @@ impl Request {
             Request::Copy(_) => "copy",
             Request::Command(_) => "command",
             Request::File(_) => "file",
+            Request::Ldap(_) => "ldap",
         }
     }
 }

@@ -173,10 +173,13 @@ impl<P: Protocol> Worker<'_, P> {
         {
             return self.open(io, link, since, bytes, now);
         }
+        // Whose answer comes next, counted from the oldest request, and whether the driver has kept
+        // some of it.
+        let (mut turn, mut kept) = (0, false);
         // An answer may be the end of its connection: what came behind it is nobody's then.
-        while !bytes.is_empty() && self.lines[link as usize].state == State::Up {
+        while (kept || !bytes.is_empty()) && self.lines[link as usize].state == State::Up {
             let line = &mut self.lines[link as usize];
-            let Some(&index) = line.asking.front() else {
+            let Some(&index) = line.asking.get(turn) else {
                 let operation = self.lanes[self.lanes_of(link).start as usize].operation;
                 self.tell(operation, Outcome::Failed, Reason::Surplus);
                 self.hang_up(io, link);
@@ -189,12 +192,20 @@ impl<P: Protocol> Worker<'_, P> {
             lane.operation_bytes.back += (before - bytes.len()) as u64;
             match received {
                 Received::More => return,
+                Received::Of(other) if other != turn => {
+                    (turn, kept) = (other, true);
+                    continue;
+                }
                 Received::Further if bytes.is_empty() => return self.ask_further(io, link, index),
-                // What is to be asked only now cannot have been answered.
-                Received::Further => received = Received::Broken(Reason::Surplus),
+                // What is to be asked only now cannot have been answered, and an operation is not
+                // passed its own answer.
+                Received::Further | Received::Of(_) => {
+                    received = Received::Broken(Reason::Surplus);
+                }
                 Received::Reply { .. } | Received::Broken(_) => {}
             }
-            line.asking.pop_front();
+            line.asking.remove(turn);
+            (turn, kept) = (0, false);
             let answered = matches!(received, Received::Reply { .. });
             if answered && !bytes.is_empty() && line.asking.is_empty() {
                 received = Received::Broken(Reason::Surplus);
@@ -221,7 +232,7 @@ impl<P: Protocol> Worker<'_, P> {
         now: Instant,
     ) {
         let (outcome, reason, keep) = match received {
-            Received::More | Received::Further => return,
+            Received::More | Received::Further | Received::Of(_) => return,
             Received::Reply { verdict: Ok(()), keep } => (Outcome::Ok, None, keep),
             Received::Reply { verdict: Err(reason), keep } => (Outcome::Failed, Some(reason), keep),
             Received::Broken(reason) => (Outcome::Failed, Some(reason), false),

@@ -132,6 +132,7 @@ fn the_null_server_encrypts_what_it_says_in_plain_otherwise() {
 fn every_protocol_is_encrypted_where_it_wants_to_be() {
     let rows = [
         ("memcached", "memcacheds", json!({"command": ["get", "k"]})),
+        ("mysql", "mysqls", json!({"sql": "SELECT 1"})),
         ("postgresql", "postgresqls", json!({"sql": "SELECT 1"})),
         ("redis", "rediss", json!({"command": ["GET", "k"]})),
     ];
@@ -139,7 +140,7 @@ fn every_protocol_is_encrypted_where_it_wants_to_be() {
         let server = NullServer::speaking(protocol, &["--tls"]);
         let mut driver =
             json!({"kind": protocol, "targets": [format!("{scheme}://{}", server.address)]});
-        if protocol == "postgresql" {
+        if ["mysql", "postgresql"].contains(&protocol) {
             driver["user"] = json!("u");
         }
         let operation = json!({"name": "one", "request": request});

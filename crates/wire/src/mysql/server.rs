@@ -96,6 +96,11 @@ impl Server {
         }
     }
 
+    /// A server that can do all of it over TLS too.
+    pub fn encrypting() -> Server {
+        Server::new(ABLE | capability::TLS)
+    }
+
     /// Appends the greeting.
     pub fn greet(&mut self, out: &mut Vec<u8>) {
         let greeting = Greeting {
@@ -171,6 +176,7 @@ impl Server {
         let mut served = Served::Aside;
         let mut prepared = 0;
         match question {
+            Question::Tls if voice.has(capability::TLS) => return Ok(Served::Secure),
             Question::Tls => return Err(Error::NoTls),
             Question::Quit => return Ok(Served::Farewell),
             Question::Silent(_) => {}
@@ -197,6 +203,16 @@ impl Server {
     }
 }
 
+impl Server {
+    /// Appends a refusal of the question that came last.
+    pub fn deny(&self, out: &mut Vec<u8>) {
+        const UNKNOWN: u16 = 1105;
+        let voice =
+            Voice { capabilities: self.capabilities, status: status::AUTOCOMMIT, sequence: 1 };
+        voice.refuse(UNKNOWN, *b"HY000", "denied", out);
+    }
+}
+
 /// What a server made of the bytes that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
@@ -204,6 +220,8 @@ pub enum Served {
     More,
     /// A log-in, a preparation or the like was answered.
     Aside,
+    /// TLS was asked for, and begins.
+    Secure,
     /// A statement was carried out.
     Request,
     /// The client goes.

@@ -74,9 +74,9 @@ class Dialect:
 _ONE, _CHECKED = Expect(rows="1"), Expect(keyed="value")
 
 
-def _sql(key: str, upsert: str) -> Dialect:
+def _sql(key: str, upsert: str, text: str = "TEXT") -> Dialect:
     insert = "INSERT INTO records (id, value) VALUES (${id}, ${value})"
-    table = f"CREATE TABLE IF NOT EXISTS records (id {key} PRIMARY KEY, value TEXT NOT NULL)"
+    table = f"CREATE TABLE IF NOT EXISTS records (id {key} PRIMARY KEY, value {text} NOT NULL)"
     select = "SELECT id, value FROM records WHERE"
     return Dialect(
         schema=Operation(name="schema", sql=table),
@@ -123,12 +123,34 @@ def _memcached() -> Dialect:
     )
 
 
+def _ldap() -> Dialect:
+    """Entries right below the URL's base; there is no adding one that may be there."""
+    record, columns = "uid=${id}", {"attributes": ("uid", "description")}
+    one = {"base": record, "scope": "base", **columns}
+    many = {"scope": "one", "filter": "(|(uid=${ids}))", **columns}
+    held = {"objectClass": ("account",), "uid": ("${id}",), "description": ("${value}",)}
+    changed = {"replace": {"description": ("${value}",)}}
+    insert = {"add": {"dn": record, "attributes": held}}
+    return Dialect(
+        insert=Operation(name="insert", ldap=insert, expect=_ONE),
+        write=Operation(name="insert", ldap=insert, expect=_ONE),
+        read=Operation(name="read", ldap={"search": one}, expect=Expect(rows="1", keyed="value")),
+        read_many=Operation(
+            name="read_many", ldap={"search": many}, expect=Expect(rows="${ids}", keyed="value")
+        ),
+        update=Operation(name="update", ldap={"modify": {"dn": record, **changed}}, expect=_ONE),
+    )
+
+
 _ON_CONFLICT = "ON CONFLICT (id) DO UPDATE SET value = excluded.value"
 DIALECTS: Mapping[str, Dialect] = {
     "sqlite": _sql("INTEGER", _ON_CONFLICT),
     "postgresql": _sql("BIGINT", _ON_CONFLICT),
     "memcached": _memcached(),
+    # TEXT is 64 KiB there. What is inserted is called VALUES(...) by MySQL and MariaDB alike.
+    "mysql": _sql("BIGINT", "ON DUPLICATE KEY UPDATE value = VALUES(value)", "MEDIUMTEXT"),
     "redis": _redis(),
+    "ldap": _ldap(),
 }
 """By the driver."""
 
@@ -184,13 +206,16 @@ def _operations(kind: str, dialect: Dialect, scheme: str, new: str) -> tuple[Ope
 def _new(operation: Operation, new: str) -> Operation:
     """The operation on a new record."""
 
-    def renamed(text: str) -> str:
-        return text.replace("${id}", f"${{{new}}}").replace("${value}", f"${{{new}_value}}")
+    def renamed(request: Any) -> Any:
+        if isinstance(request, str):
+            named = request.replace("${id}", f"${{{new}}}")
+            return named.replace("${value}", f"${{{new}_value}}")
+        if isinstance(request, Mapping):
+            return {key: renamed(inner) for key, inner in request.items()}
+        return tuple(renamed(inner) for inner in request)
 
-    if operation.sql is not None:
-        return operation.model_copy(update={"sql": renamed(operation.sql)})
-    command = tuple(renamed(word) for word in operation.command or ())
-    return operation.model_copy(update={"command": command})
+    speaks = operation.speaks
+    return operation.model_copy(update={speaks: renamed(getattr(operation, speaks))})
 
 
 def _keys(distribution: str, records: int) -> dict[str, Any]:

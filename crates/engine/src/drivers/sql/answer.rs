@@ -114,6 +114,11 @@ impl Expectation {
         })
     }
 
+    /// Whether rows are counted.
+    pub fn counts(&self) -> bool {
+        self.rows.is_some()
+    }
+
     /// How many columns of each row are looked at.
     pub fn columns(&self) -> usize {
         if self.keyed.is_some() { 2 } else { usize::from(self.first.is_some()) }

@@ -3,6 +3,7 @@
 //! What a server does wrong is a row of a table, one table a protocol; here is what they share.
 
 mod http;
+mod ldap;
 mod memcached;
 mod redis;
 

@@ -1,0 +1,40 @@
+"""memcached, one server; `settings` are its long options: `memory-limit: 256`, `threads: 2`.
+
+What it holds does not outlive it, so that every session loads its data anew. It asks for no
+password; it listens on loopback alone. Absent: several.
+"""
+
+import socket
+
+from benchlab.systems.reach import ANSWER_S, NotReadyError
+from benchlab.systems.server import Bed, Recipe, ServerKind
+
+
+def recipe(bed: Bed) -> Recipe:
+    """All it is told stands on its command line."""
+    options = {
+        **{"memory-limit": "1024", "conn-limit": "4096"},
+        **bed.settings,
+        **{"listen": "127.0.0.1", "port": str(bed.port), "udp-port": "0"},
+    }
+    flags = [f"--{name}={value}" if value else f"--{name}" for name, value in options.items()]
+
+    def answers() -> None:
+        try:
+            with socket.create_connection(("127.0.0.1", bed.port), ANSWER_S) as there:
+                there.sendall(b"version\r\n")
+                said = there.recv(100)
+        except OSError as error:
+            raise NotReadyError(f"nobody answers ({error.strerror or error})") from error
+        if not said.startswith(b"VERSION "):
+            raise NotReadyError(f"it answers {said!r}")
+
+    return Recipe(start=["memcached", *flags], answers=answers, user="nobody")
+
+
+KIND = ServerKind(
+    summary="memcached, one server",
+    needs=("memcached",),
+    url="memcached://127.0.0.1:${port}",
+    recipe=recipe,
+)
