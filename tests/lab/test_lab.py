@@ -288,9 +288,11 @@ blocks: 1
 
 
 def test_a_file_is_laid_out_in_each_session_and_read_intact(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
     given = f"""
 experiment: disk
-systems: {{disk: {{kind: file, settings: {{size: 1MiB, folder: {tmp_path}}}}}}}
+systems: {{disk: {{kind: file, settings: {{size: 1MiB, folder: {place}}}}}}}
 workload:
   mix:
     page: {{read: 4KiB, at: "${{n}}", expect: {{intact: true}}}}
@@ -310,7 +312,7 @@ blocks: 1
         assert (ended.figures["throughput"] or 0) > 0
         # A read through the cache may meet the half of what another client writes.
         assert (ended.figures["errors"] or 0) < 0.01
-    assert list(tmp_path.iterdir()) == [], "nothing is left on the disk"
+    assert list(place.iterdir()) == [], "nothing is left on the disk"
 
 
 def test_a_trial_spoilt_by_the_agent_is_measured_once_more() -> None:
