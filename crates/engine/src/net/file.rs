@@ -13,7 +13,7 @@ use std::os::fd::AsRawFd;
 
 use base::clock::Clock;
 use base::{Instant, Nanos};
-use io_uring::types::{Fd, FsyncFlags};
+use io_uring::types::{Fd, FsyncFlags, TimeoutFlags, Timespec};
 use io_uring::{opcode, squeue};
 
 use super::pages::Pages;
@@ -29,6 +29,11 @@ pub(crate) const ALIGNMENT: usize = 4096;
 /// So many orders do not wait for the batch to end: what is counted as sent would else be sent
 /// long after, where many answers come at once.
 const BATCH: u32 = 16;
+/// A deadline that is so far away is left to an alarm, which is set once for many waits.
+const FAR: Nanos = Nanos(5_000_000);
+/// What the kernel calls the alarm, and its being set anew; orders are called by their connection.
+const ALARM: u64 = u64::MAX;
+const ALARM_SET: u64 = u64::MAX - 1;
 /// How long a ring that goes away waits for orders under way.
 const LAST_WAIT: Nanos = Nanos(1_000_000_000);
 
@@ -46,11 +51,17 @@ pub struct Orders<'a> {
     ring: Ring,
     buffers: Buffers,
     file: &'a File,
+    /// Whether the ring knows the buffers, and the file, as its number 0.
+    fixed_buffers: bool,
+    fixed_file: bool,
     clock: Clock,
     slots: Vec<Slot>,
     /// How many answers end a wait, and how long fewer are left waiting.
     answers: u32,
     window: Nanos,
+    /// When the alarm goes off, if it is set, and as the kernel reads it.
+    alarm: Option<Instant>,
+    alarm_time: Box<Timespec>,
     /// Orders that the kernel has or is about to be given, and those it is about to be given.
     under_way: u32,
     unsubmitted: u32,
@@ -91,14 +102,24 @@ impl<'a> Disk<'a> {
             _ => (1, Nanos(0)),
         };
         let room = links as usize;
+        let buffers = Buffers::new(room + 1, largest as usize);
+        // What the kernel knows beforehand it need not look up and pin for each order. Where it
+        // will not, for want of memory that may be locked, orders cost more and are the same.
+        // SAFETY: the buffers go away after the ring.
+        let fixed_buffers = unsafe { ring.submitter().register_buffers(&[buffers.all()]) }.is_ok();
+        let fixed_file = ring.submitter().register_files(&[file.as_raw_fd()]).is_ok();
         let orders = Orders {
             ring,
-            buffers: Buffers::new(room + 1, largest as usize),
+            buffers,
             file,
+            fixed_buffers,
+            fixed_file,
             clock,
             slots: vec![Slot::default(); room],
             answers,
             window,
+            alarm: None,
+            alarm_time: Box::new(Timespec::new()),
             under_way: 0,
             unsubmitted: 0,
             failed: None,
@@ -187,20 +208,72 @@ impl Orders<'_> {
 
     fn take_in(&mut self) -> io::Result<()> {
         while let Some(answer) = self.ring.next()? {
-            self.under_way -= 1;
-            self.found.push((answer.user_data() as Link, answer.result()));
+            match answer.user_data() {
+                ALARM => self.alarm = None,
+                ALARM_SET => {}
+                link => {
+                    self.under_way -= 1;
+                    self.found.push((link as Link, answer.result()));
+                }
+            }
         }
         Ok(())
     }
 
+    /// What the kernel is asked to do with a buffer that starts there.
+    fn request(&self, order: Order, start: *mut u8) -> squeue::Entry {
+        let Order { verb, length, offset } = order;
+        let file = Fd(if self.fixed_file { 0 } else { self.file.as_raw_fd() });
+        let request = match verb {
+            Verb::Read if self.fixed_buffers => {
+                opcode::ReadFixed::new(file, start, length, 0).offset(offset).build()
+            }
+            Verb::Write if self.fixed_buffers => {
+                opcode::WriteFixed::new(file, start, length, 0).offset(offset).build()
+            }
+            Verb::Read => opcode::Read::new(file, start, length).offset(offset).build(),
+            Verb::Write => opcode::Write::new(file, start, length).offset(offset).build(),
+            Verb::SyncData => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
+            Verb::SyncAll => opcode::Fsync::new(file).build(),
+        };
+        if self.fixed_file { request.flags(squeue::Flags::FIXED_FILE) } else { request }
+    }
+
+    /// Sees to it that a wait ends at the deadline or before.
+    fn set_alarm(&mut self, deadline: Instant) -> io::Result<()> {
+        let is_set = match self.alarm {
+            Some(at) if at <= deadline => return Ok(()),
+            other => other.is_some(),
+        };
+        let until = (self.clock.origin_monotonic_ns + deadline.0).max(0) as u64;
+        *self.alarm_time =
+            Timespec::new().sec(until / 1_000_000_000).nsec((until % 1_000_000_000) as u32);
+        let (time, absolute) = (&raw const *self.alarm_time, TimeoutFlags::ABS);
+        let request = if is_set {
+            let update = opcode::TimeoutUpdate::new(ALARM, time).flags(absolute).build();
+            update.flags(squeue::Flags::SKIP_SUCCESS).user_data(ALARM_SET)
+        } else {
+            opcode::Timeout::new(time).flags(absolute).build().user_data(ALARM)
+        };
+        self.alarm = Some(deadline);
+        self.put(&request)
+    }
+
     /// Puts a request into the ring, which is emptied first when it is full.
-    fn ask(&mut self, request: &squeue::Entry) -> io::Result<()> {
+    fn put(&mut self, request: &squeue::Entry) -> io::Result<()> {
         // SAFETY: a buffer stays where it is and is left alone until its order is done; the ring
-        // goes away before the buffers do, which outlive the process where orders do not end.
+        // goes away before the buffers do, which outlive the process where orders do not end. The
+        // alarm's time stays where it is, and the kernel reads it as it takes the request.
         while !unsafe { self.ring.push(request) } {
             self.ring.enter()?;
             self.take_in()?;
         }
+        Ok(())
+    }
+
+    /// Hands an order to the kernel.
+    fn ask(&mut self, request: &squeue::Entry) -> io::Result<()> {
+        self.put(request)?;
         self.under_way += 1;
         self.unsubmitted += 1;
         if self.unsubmitted >= BATCH {
@@ -227,6 +300,12 @@ impl Source for Orders<'_> {
 
     fn sleep(&mut self, now: Instant, deadline: Instant) -> io::Result<()> {
         let left = deadline.since(now);
+        if self.answers == 1 && left >= FAR {
+            self.unsubmitted = 0;
+            self.set_alarm(deadline)?;
+            self.ring.wait_for_answer()?;
+            return self.take_in();
+        }
         let until = self.clock.origin_monotonic_ns + deadline.0;
         // More than there are orders cannot be waited for.
         let answers = self.answers.clamp(1, self.under_way.max(1));
@@ -260,14 +339,8 @@ impl Io for Orders<'_> {
         assert!(slot.order.is_none(), "a connection has an order at a time");
         let buffer = self.buffers.take();
         slot.order = Some((order.verb, buffer));
-        let (file, length) = (Fd(self.file.as_raw_fd()), order.length);
-        let start = self.buffers.write(buffer, payload, length as usize);
-        let request = match order.verb {
-            Verb::Read => opcode::Read::new(file, start, length).offset(order.offset).build(),
-            Verb::Write => opcode::Write::new(file, start, length).offset(order.offset).build(),
-            Verb::SyncData => opcode::Fsync::new(file).flags(FsyncFlags::DATASYNC).build(),
-            Verb::SyncAll => opcode::Fsync::new(file).build(),
-        };
+        let start = self.buffers.write(buffer, payload, order.length as usize);
+        let request = self.request(order, start);
         if let Err(error) = self.ask(&request.user_data(u64::from(link))) {
             self.failed = Some(error);
         }
@@ -311,6 +384,12 @@ impl Buffers {
         let stride = ALIGNMENT + room;
         let pages = Some(Pages::new(count * stride));
         Buffers { pages, stride, room, free: (0..count).rev().collect() }
+    }
+
+    /// All of the memory, as the kernel is told of it.
+    fn all(&self) -> libc::iovec {
+        let pages = self.pages.as_ref().expect("only what goes away gives up its memory");
+        libc::iovec { iov_base: pages.start.as_ptr().cast(), iov_len: pages.len() }
     }
 
     fn take(&mut self) -> usize {

@@ -26,6 +26,11 @@ impl Pages {
         Pages { start, layout }
     }
 
+    /// How many bytes it has.
+    pub fn len(&self) -> usize {
+        self.layout.size()
+    }
+
     /// All of it, for an owner that has told nobody where it begins.
     pub fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: so many bytes were allocated, as zeros, and are this owner's alone.

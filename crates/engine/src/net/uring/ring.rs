@@ -113,6 +113,17 @@ impl Ring {
         tolerate(entered)
     }
 
+    /// Hands over what is in the queue and waits for an answer, however long that takes: the
+    /// kernel then sets no timer for this wait alone, and need not take it back.
+    pub fn wait_for_answer(&mut self) -> io::Result<()> {
+        let requests = self.uring.submission().len() as u32;
+        let flags = EnterFlags::GETEVENTS.bits();
+        // SAFETY: without an argument there is nothing for the kernel to misread.
+        let entered =
+            unsafe { self.uring.submitter().enter::<libc::sigset_t>(requests, 1, flags, None) };
+        tolerate(entered)
+    }
+
     /// Whether entering may bring anything: there are requests to hand over, or work of the
     /// kernel's to be done.
     pub fn wants_to_be_entered(&mut self) -> bool {
