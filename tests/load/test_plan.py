@@ -260,9 +260,14 @@ def test_commands_to_memcached(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found["driver"] == {
         "kind": "memcached",
         "targets": ["memcacheds://a:11211"],
+        "sharding": "ketama",
         "user": "me",
         "password": "${env:MEMCACHED_PASSWORD}",
     }
+    several = ["memcached://a?sharding=modulo", "memcached://b:2?sharding=modulo"]
+    driver = plan(case(mix, at=several[0]), several)["driver"]
+    assert driver["targets"] == ["memcached://a:11211", "memcached://b:2"]
+    assert driver["sharding"] == "modulo"
     (operation,) = found["workload"]["transactions"][0]["operations"]
     assert operation["request"] == {"command": ["set", "k:${id}", "0", "0", "${text}"]}
 
@@ -417,7 +422,8 @@ def test_a_body_from_a_file(tmp_path: Path) -> None:
          " their like"),
         (GET, ["redis://h/three"], "systems.shop: 'redis://h/three' is not"
          " redis://host:port/DATABASE?resp=2 (or 3)"),
-        (GET, ["memcached://h/1"], "systems.shop: 'memcached://h/1' is not memcached://host:port"),
+        (GET, ["memcached://h/1"], "systems.shop: 'memcached://h/1' is not memcached://host:port"
+         "?sharding=ketama (or modulo)"),
         (GET, ["ldap://h/o=x?base"], "systems.shop: 'ldap://h/o=x?base' is not"
          " ldap://host:port/BASE?start_tls=yes"),
         (GET, ["redis://a/1", "redis://b/2"], "systems.shop.at: the URLs of one system differ in"

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use driver::{Driver, MysqlProtocol, SqlProtocol};
+pub use driver::{Driver, MysqlProtocol, Sharding, SqlProtocol};
 pub use file::{Block, FileRequest, Sync};
 pub use http::{Cookies, HttpRequest, Redirects};
 pub use ldap::{LdapRequest, Scope};

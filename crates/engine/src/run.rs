@@ -205,7 +205,7 @@ impl Trial<'_> {
         });
         sink.event(Instant(-(self.plan.warmup_ns as i64)), "start", &note);
         let start = Instant(-(self.plan.warmup_ns as i64) - 4 * sim.latency_ns as i64 - 1_000_000);
-        let links = worker::share(self.plan, 0).len();
+        let links = worker::share(self.plan, 0).len() * protocol.spread();
         let mut world = World::new(sim, start, links, protocol.simulated(), self.plan.seeds.faults);
         let failed = AtomicBool::new(false);
         let stop = Stop { asked: self.asked, failed: &failed, sink: &sink };
@@ -223,7 +223,7 @@ impl Trial<'_> {
         out: Box<dyn Write + Send>,
     ) -> Result<Finished, EngineError> {
         let plan = self.plan;
-        let share = |worker| worker::share(plan, worker).len();
+        let share = |worker| worker::share(plan, worker).len() * protocol.spread();
         let connections: u32 = (0..plan.workers).map(share).sum();
         process::allow_open_files(u64::from(connections) + 64 + 4 * u64::from(plan.workers))?;
         let resolved = protocol.targets().iter().map(Target::resolve);

@@ -119,13 +119,15 @@ def _redis(case: Case, urls: Sequence[str]) -> dict[str, Any]:
 
 
 def _memcached(case: Case, urls: Sequence[str]) -> dict[str, Any]:
-    """`memcached://USER@HOST:PORT`, the user at will."""
+    """`memcached://USER@HOST:PORT?sharding=modulo`, all but the host at will (ketama then)."""
     first = _alike(case, urls)
-    if first.path.strip("/") or first.query:
-        what = f"{mask(urls[0])!r} is not memcached://host:port"
+    sharding = parse_qs(first.query).get("sharding", []) if first.query else ["ketama"]
+    if first.path.strip("/") or sharding not in (["ketama"], ["modulo"]):
+        what = f"{mask(urls[0])!r} is not memcached://host:port?sharding=ketama (or modulo)"
         raise InputError(what, key=f"systems.{case.system_name}")
     return {
         "targets": _targets(urls),
+        "sharding": sharding[0],
         "user": unquote(first.username or "") or None,
         "password": _password(case, first, "MEMCACHED_PASSWORD"),
     }

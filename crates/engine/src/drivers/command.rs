@@ -179,24 +179,31 @@ impl Expectation {
         awaited.held = Some(0);
     }
 
-    /// Looks at a text that is the whole answer; one that is not there is not an empty one.
+    /// Looks at a text that is the whole answer, if it is the `only` one of its server's; one that
+    /// is not there is not an empty one.
     #[inline]
-    pub fn whole<'a>(&self, awaited: &mut Awaited, text: impl FnOnce() -> Option<&'a [u8]>) {
+    pub fn whole<'a>(
+        &self,
+        awaited: &mut Awaited,
+        only: bool,
+        text: impl FnOnce() -> Option<&'a [u8]>,
+    ) {
         if self.reply.is_some() {
-            let only = awaited.replied.is_none();
-            awaited.replied = Some(only && text() == Some(&awaited.reply));
+            let right = only && awaited.replied != Some(false);
+            awaited.replied = Some(right && text() == Some(&awaited.reply));
         }
     }
 
-    /// Looks at a text of the answer, or at the lack of one, in the order of the keys asked for.
+    /// Looks at a text of the answer, or at the lack of one; it is that of the key of this place
+    /// among those asked for.
     #[inline]
-    pub fn look(&self, awaited: &mut Awaited, text: Option<&[u8]>) {
+    pub fn look(&self, awaited: &mut Awaited, place: usize, text: Option<&[u8]>) {
         if self.contains.is_some() {
             let found = text.and_then(|text| memmem::find(text, &awaited.contains));
             awaited.contained |= found.is_some();
         }
         if let (Some((keyed, _)), Some(held)) = (&self.keyed, awaited.held) {
-            let key = awaited.keys.get(held).map(|&key| Drawn::Integer(key));
+            let key = awaited.keys.get(place).map(|&key| Drawn::Integer(key));
             let right =
                 key.zip(text).is_some_and(|(key, text)| keyed.holds(key, text, &mut awaited.room));
             awaited.held = right.then_some(held + 1);

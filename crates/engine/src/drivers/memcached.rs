@@ -4,21 +4,27 @@
 //! words, a list as the several keys of `get` and its like; the log-in of an authentication file,
 //! TLS (`memcacheds`), pipelines. What a command stores is its last argument, whose length is
 //! written where it belongs: `[set, "k:${id}", "0", "0", "${text}"]`. An error of the server is a
-//! failed operation; text, content, number of values and records by their keys are checked. Absent:
-//! the binary protocol, SASL, and keys placed on several servers.
+//! failed operation; text, content, number of values and records by their keys are checked. Of
+//! several servers, each client has a connection to each: a command goes where its key is placed, a
+//! `get` of several keys in parts to all that have some of them, at once, and what has no key to
+//! every server. Absent: the binary protocol, SASL, and a connection for each transaction where
+//! there are several servers.
 
-use wire::memcached::{Answers, Error, is_storage, write};
+mod placement;
+mod request;
 
-use super::command::{Argument, Awaited, Element, Expectation, arguments, elements};
+use wire::memcached::{Answers, Error, write};
+
+use super::command::{Awaited, Expectation, arguments};
 use super::secret::password;
 use super::target::{Scheme, Target};
 use super::{Opening, Protocol, Reason, Received, Told};
 use crate::error::{EngineError, PlanError};
-use crate::plan::{Driver, Plan};
+use crate::plan::{Connection, Driver, Plan};
 use crate::responder::{self, Service};
-use crate::template::Template;
-use crate::values::ValueId;
-use crate::workload::{Client, OperationIndex, OperationInfo, Program};
+use crate::workload::{Client, OperationIndex, Program};
+use placement::Placement;
+use request::Request;
 
 /// What a target may be.
 const SCHEMES: &[Scheme] = &[
@@ -26,26 +32,8 @@ const SCHEMES: &[Scheme] = &[
     Scheme { name: "memcacheds", port: 11211, tls: true },
 ];
 
-/// Commands that have one answer and store nothing.
-const PLAIN: [&str; 16] = [
-    "get",
-    "gets",
-    "gat",
-    "gats",
-    "incr",
-    "decr",
-    "delete",
-    "touch",
-    "version",
-    "stats",
-    "flush_all",
-    "mg",
-    "md",
-    "ma",
-    "me",
-    "mn",
-];
-
+/// As many as there are bits to name them by.
+const MOST_SERVERS: usize = 64;
 /// The driver of one worker; clone it for another.
 #[derive(Clone)]
 pub struct Memcached {
@@ -53,51 +41,61 @@ pub struct Memcached {
     targets: Vec<Target>,
     /// What a client says first.
     greeting: Vec<u8>,
-    /// Room for what is stored.
+    /// Which of several servers has a key.
+    placement: Option<Placement>,
+    /// Room for what is stored, and for a key.
     stored: Vec<u8>,
-}
-
-/// A compiled command: a line, and behind it what it stores.
-#[derive(Clone)]
-struct Request {
-    words: Vec<Word>,
-    value: Option<Template>,
-}
-
-#[derive(Clone)]
-enum Word {
-    /// One that varies, or does not.
-    One(Template),
-    /// One for each element of the list.
-    Each(Template, ValueId),
-    /// The length of the value.
-    Length,
 }
 
 /// What is remembered of a connection.
 pub struct Conn {
     target: usize,
     answers: Answers,
+    /// How many lines of the present answer have come.
+    lines: usize,
+    /// The place of the next value's key among all keys.
+    key: usize,
 }
 
-/// What an answer must be, and how many rows of it have come.
+/// What an answer must be, and what of it has come.
 #[derive(Default)]
 pub struct Asked {
     operation: OperationIndex,
     awaited: Awaited,
     rows: u64,
+    /// The server of each key, where there are several.
+    placed: Vec<u8>,
+    /// Answers that are still to come, one from each server asked.
+    parts: u32,
+    /// Why the request cannot be written.
+    unwritten: Option<Error>,
+    /// An error of one of the servers.
+    error: Option<Told>,
 }
 
 impl Memcached {
     /// Compiles the Plan's operations; the Plan's driver must be `memcached`.
     pub fn compile(plan: &Plan, program: &Program) -> Result<Memcached, EngineError> {
-        let Driver::Memcached { targets, user, password: hidden } = &plan.driver else {
+        let Driver::Memcached { targets: urls, user, password: hidden, sharding } = &plan.driver
+        else {
             return Err(EngineError::Bug("a Plan for another driver than memcached".into()));
         };
-        if targets.len() > 1 {
-            let why = "keys are not placed on several servers: one target";
-            return Err(PlanError::new("driver.targets[1]", &targets[1], why).into());
-        }
+        let targets = Target::all(urls, SCHEMES)?;
+        let wrong = |field, value: &str, why| Err(PlanError::new(field, value, why).into());
+        let placement = match sharding {
+            None if targets.len() > 1 => {
+                let why = "several servers need to know which has a key: ketama or modulo";
+                return wrong("driver.sharding", "", why);
+            }
+            Some(_) if targets.len() > MOST_SERVERS => {
+                return wrong("driver.targets", "", "at most 64 servers");
+            }
+            Some(_) if targets.len() > 1 && plan.connection == Connection::New => {
+                return wrong("connection", "new", "several servers keep their connections");
+            }
+            Some(sharding) if targets.len() > 1 => Some(Placement::new(*sharding, &targets)),
+            Some(_) | None => None,
+        };
         let secret = password(hidden.as_deref(), program, "driver.password")?;
         let mut greeting = Vec::new();
         match (user, hidden) {
@@ -122,103 +120,23 @@ impl Memcached {
             Ok((Request::compile(operation, arguments)?, expect))
         };
         let operations: Result<_, PlanError> = program.operations().iter().map(compile).collect();
-        let targets = Target::all(targets, SCHEMES)?;
-        Ok(Memcached { operations: operations?, targets, greeting, stored: Vec::new() })
+        let (operations, stored) = (operations?, Vec::new());
+        Ok(Memcached { operations, targets, greeting, placement, stored })
     }
 
     fn greet(&self, out: &mut Vec<u8>) -> Opening {
         out.extend_from_slice(&self.greeting);
         if self.greeting.is_empty() { Opening::Ready } else { Opening::More }
     }
-}
 
-impl Request {
-    fn compile(
-        operation: &OperationInfo,
-        mut arguments: Vec<Argument>,
-    ) -> Result<Request, PlanError> {
-        let text = |argument: &Argument| {
-            let text = argument.template.constant().unwrap_or_default();
-            String::from_utf8_lossy(text).into_owned()
-        };
-        let texts: Vec<String> = arguments.iter().map(text).collect();
-        let wrong = |index: usize, why: &str| {
-            let field = format!("{}.request.command[{index}]", operation.field);
-            PlanError::new(field, &texts[index], why)
-        };
-        let (name, last) = (texts[0].as_str(), arguments.len() - 1);
-        // Where the length of the value stands.
-        let length = match name {
-            "ms" => Some(2),
-            _ if is_storage(name.as_bytes()) => Some(4),
-            _ if PLAIN.contains(&name) => None,
-            _ => {
-                let known = PLAIN.into_iter().chain(["set", "add", "replace", "cas", "ms"]);
-                let why = "the driver `memcached` knows no such command";
-                return Err(wrong(0, why).nearest_to(name, known));
-            }
-        };
-        if length.is_some_and(|length| last < length) {
-            return Err(wrong(last, "its last argument is what a command stores"));
-        }
-        let first_key = match name {
-            "get" | "gets" => 1,
-            "gat" | "gats" => 2,
-            _ => usize::MAX,
-        };
-        let value = length.and_then(|_| arguments.pop()).map(|argument| argument.template);
-        let mut words = Vec::with_capacity(arguments.len() + 1);
-        for (index, Argument { template, list }) in arguments.into_iter().enumerate() {
-            let text = &texts[index];
-            if list.is_some() && index < first_key {
-                return Err(wrong(index, "a list stands for the several keys of `get` alone"));
-            }
-            let quiet = if name.starts_with('m') { "q" } else { "noreply" };
-            if index > 1 && first_key == usize::MAX && text == quiet {
-                return Err(wrong(index, "an operation has one answer"));
-            }
-            if template.constant().is_some() {
-                write::check(text.as_bytes()).map_err(|error| wrong(index, &error.to_string()))?;
-            }
-            if length == Some(index) {
-                words.push(Word::Length);
-            }
-            words.push(match list {
-                Some(list) => Word::Each(template, list),
-                None => Word::One(template),
-            });
-        }
-        if length == Some(last) {
-            words.push(Word::Length);
-        }
-        Ok(Request { words, value })
-    }
-
-    /// Appends the command with the values as they are now.
+    /// Notes what an operation's answer must be.
     #[inline]
-    fn write(&self, client: &Client, stored: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Error> {
-        if let Some(value) = &self.value {
-            stored.clear();
-            value.render(client, stored);
-        }
-        let begun = out.len();
-        for word in &self.words {
-            match word {
-                Word::Length => write::number(stored.len() as u64, out),
-                Word::One(template) => write::word(begun, out, |out| template.render(client, out))?,
-                Word::Each(template, list) => {
-                    for &element in elements(client, *list) {
-                        let values = Element { client, list: *list, element };
-                        write::word(begun, out, |out| template.render(&values, out))?;
-                    }
-                }
-            }
-        }
-        write::end(out);
-        if self.value.is_some() {
-            write::block(stored, out);
-        }
-        Ok(())
+    fn begin(&self, asked: &mut Asked, operation: OperationIndex, client: &Client) {
+        asked.operation = operation;
+        asked.rows = 0;
+        asked.parts = 1;
+        asked.error = None;
+        self.operations[operation].1.begin(&mut asked.awaited, client);
     }
 }
 
@@ -234,8 +152,31 @@ impl Protocol for Memcached {
         Box::new(responder::memcached::Memcached::new(0))
     }
 
+    fn spread(&self) -> u32 {
+        if self.placement.is_some() { self.targets.len() as u32 } else { 1 }
+    }
+
+    fn places(&mut self, asked: &mut Asked, operation: OperationIndex, client: &Client) -> u64 {
+        self.begin(asked, operation, client);
+        let Some(placement) = &self.placement else { return 1 };
+        let (mut places, mut sound) = (0_u64, Ok(()));
+        asked.placed.clear();
+        self.operations[operation].0.keys(client, &mut self.stored, |key| {
+            let place = placement.place(key);
+            places |= 1 << place;
+            asked.placed.push(place);
+            sound = sound.and(write::check(key));
+        });
+        if asked.placed.is_empty() {
+            places = u64::MAX >> (MOST_SERVERS - self.targets.len());
+        }
+        asked.parts = places.count_ones();
+        asked.unwritten = sound.err();
+        places
+    }
+
     fn conn(&self, target: usize) -> Conn {
-        Conn { target, answers: Answers::default() }
+        Conn { target, answers: Answers::default(), lines: 0, key: 0 }
     }
 
     fn asked(&self) -> Asked {
@@ -244,6 +185,7 @@ impl Protocol for Memcached {
 
     fn open(&mut self, conn: &mut Conn, out: &mut Vec<u8>) -> Result<Opening, Reason> {
         conn.answers.reset();
+        (conn.lines, conn.key) = (0, 0);
         if self.targets[conn.target].tls {
             return Ok(Opening::Secure);
         }
@@ -272,17 +214,21 @@ impl Protocol for Memcached {
     #[inline]
     fn encode(
         &mut self,
-        _conn: &mut Conn,
+        conn: &mut Conn,
         asked: &mut Asked,
         operation: OperationIndex,
         client: &Client,
         out: &mut Vec<u8>,
     ) -> Result<(), Reason> {
-        let (request, expect) = &self.operations[operation];
-        asked.operation = operation;
-        asked.rows = 0;
-        expect.begin(&mut asked.awaited, client);
-        request.write(client, &mut self.stored, out).map_err(Reason::Memcached)
+        if self.placement.is_none() {
+            self.begin(asked, operation, client);
+        }
+        if let Some(error) = asked.unwritten {
+            return Err(Reason::Memcached(error));
+        }
+        let request = &self.operations[operation].0;
+        let wanted = |key: usize| is_at(&asked.placed, key, conn.target);
+        request.write(client, wanted, &mut self.stored, out).map_err(Reason::Memcached)
     }
 
     #[inline]
@@ -294,29 +240,50 @@ impl Protocol for Memcached {
                 Ok(None) => return Received::More,
                 Err(error) => return Received::Broken(Reason::Memcached(error)),
             };
-            if let Some(error) = answer.error() {
-                // Where memcached does not understand the line it takes the value for the next, and
-                // what it says to that is nobody's.
-                let keep = request.value.is_none() || error.starts_with(b"SERVER_ERROR");
-                if !keep {
-                    *input = &[];
-                }
-                return Received::Reply { verdict: Err(Reason::Server(Told::new(error))), keep };
-            }
             asked.rows += answer.rows();
-            if let Some(text) = answer.text() {
-                expect.whole(&mut asked.awaited, || Some(text));
-                expect.look(&mut asked.awaited, Some(text));
+            if let Some(error) = answer.error() {
+                asked.error = Some(Told::new(error));
+            } else if let Some(text) = answer.text() {
+                while !is_at(&asked.placed, conn.key, conn.target) {
+                    conn.key += 1;
+                }
+                expect.whole(&mut asked.awaited, conn.lines == 0, || Some(text));
+                expect.look(&mut asked.awaited, conn.key, Some(text));
+                conn.key += 1;
             }
-            if answer.is_last() {
-                let verdict = expect.verdict(&asked.awaited, || asked.rows);
-                return Received::Reply { verdict, keep: true };
+            conn.lines += 1;
+            if !answer.is_last() {
+                continue;
             }
+            // Where memcached does not understand the line it takes the value for the next, and
+            // what it says to that is nobody's.
+            let keep = request.value.is_none()
+                || answer.error().is_none_or(|error| error.starts_with(b"SERVER_ERROR"));
+            if !keep {
+                *input = &[];
+            }
+            (conn.lines, conn.key) = (0, 0);
+            asked.parts -= 1;
+            if asked.parts > 0 {
+                return Received::Part;
+            }
+            let verdict = match asked.error {
+                Some(error) => Err(Reason::Server(error)),
+                None => expect.verdict(&asked.awaited, || asked.rows),
+            };
+            return Received::Reply { verdict, keep };
         }
     }
 
-    fn ended(&mut self, conn: &mut Conn, asked: &mut Asked) -> Received {
-        let begun = conn.answers.is_torn() || asked.rows > 0;
+    fn ended(&mut self, conn: &mut Conn, _asked: &mut Asked) -> Received {
+        let begun = conn.answers.is_torn() || conn.lines > 0;
         Received::Broken(if begun { Reason::CutShort } else { Reason::Unanswered })
     }
+}
+
+/// Whether the key of this place among all keys is placed on this server; of one server all are,
+/// and what is behind the last key is anyone's.
+#[inline]
+fn is_at(placed: &[u8], key: usize, target: usize) -> bool {
+    placed.get(key).is_none_or(|&place| usize::from(place) == target)
 }

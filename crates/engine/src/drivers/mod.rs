@@ -157,6 +157,8 @@ pub enum Received {
     /// What comes next answers another operation: that which was asked so many after the oldest
     /// whose answer is awaited. Nothing of it was taken that is not kept.
     Of(usize),
+    /// This connection's share of the answer is whole; those of others are to come.
+    Part,
     /// The answer is whole.
     Reply {
         /// Whether it was right.
@@ -197,6 +199,24 @@ pub trait Protocol: Clone + Send + Sync {
 
     /// The server that the simulator puts in the targets' place.
     fn simulated(&self) -> Box<dyn Service>;
+
+    /// How many connections serve a client: one, to any target, or one to each target.
+    fn spread(&self) -> u32 {
+        1
+    }
+
+    /// The targets that an operation goes to, as bits by their numbers, where a client has a
+    /// connection to each. Notes in `asked` what of it goes where; it is encoded once for each, and
+    /// what cannot be encoded is told at the first.
+    fn places(
+        &mut self,
+        asked: &mut Self::Asked,
+        operation: OperationIndex,
+        client: &Client,
+    ) -> u64 {
+        let (_, _, _) = (asked, operation, client);
+        1
+    }
 
     /// A connection of the worker, to the target of that number.
     fn conn(&self, target: usize) -> Self::Conn;

@@ -137,10 +137,10 @@ fn greeting(
 /// Holds a reply against what it must be.
 #[inline]
 fn check(expect: &Expectation, awaited: &mut Awaited, reply: Reply<'_>) -> Result<(), Reason> {
-    expect.whole(awaited, || (reply.kind() != Kind::Null).then(|| reply.text()));
+    expect.whole(awaited, true, || (reply.kind() != Kind::Null).then(|| reply.text()));
     if expect.looks() {
-        for (kind, text) in reply.scalars() {
-            expect.look(awaited, (kind != Kind::Null).then_some(text));
+        for (place, (kind, text)) in reply.scalars().enumerate() {
+            expect.look(awaited, place, (kind != Kind::Null).then_some(text));
         }
     }
     expect.verdict(awaited, || reply.rows() as u64)

@@ -42,8 +42,11 @@ pub enum Driver {
     /// memcached, by its text protocol.
     Memcached {
         /// Where to connect: `memcached://host:port`, `memcacheds://host:port` (TLS), or
-        /// `memcached:///path/of/a/socket`.
+        /// `memcached:///path/of/a/socket`. Each client connects to each of them.
         targets: Vec<String>,
+        /// Which of several servers has a key.
+        #[serde(default)]
+        sharding: Option<Sharding>,
         /// Who asks, where the server has a file of users.
         #[serde(default)]
         user: Option<String>,
@@ -122,6 +125,17 @@ pub enum Driver {
         #[serde(default)]
         pragmas: BTreeMap<String, String>,
     },
+}
+
+/// Which of several servers has a key, as libmemcached places it.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Sharding {
+    /// The one whose point follows the key's on a circle (`MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED`, all
+    /// weights being the same).
+    Ketama,
+    /// The remainder of the key's hash, Jenkins's of one byte at a time; libmemcached's default.
+    Modulo,
 }
 
 /// How statements are sent to a server.

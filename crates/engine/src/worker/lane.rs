@@ -88,12 +88,14 @@ pub(super) enum Task {
     Finished,
 }
 
-/// One transaction at a time, on one connection.
+/// One transaction at a time, on one connection, or on one to each target.
 pub(super) struct Lane<A> {
     pub asked_for: A,
     pub client: Client,
     pub quota: Quota,
     pub task: Task,
+    /// Which of the client's connections the present operation goes to, as bits.
+    pub places: u64,
     /// Ordinal of the client's next transaction.
     pub n: u64,
     /// Transactions started since the origin.
@@ -126,6 +128,7 @@ impl<A> Lane<A> {
             client,
             quota,
             task: Task::Free,
+            places: 1,
             n: 0,
             started: 0,
             series: Series(0),

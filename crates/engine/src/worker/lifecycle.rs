@@ -39,12 +39,15 @@ impl<P: Protocol> Worker<'_, P> {
 
     /// Whether a transaction of an open schedule may be given to the lane.
     fn is_free(&self, lane: u32, now: Instant) -> bool {
+        // Of several connections it is not known yet which ones will be needed.
+        let several = self.spread > 1;
         self.lanes[lane as usize].task == Task::Free
-            && match self.lines[self.link(lane) as usize].state {
-                State::Up => true,
-                State::Down { retry } => self.fresh && retry <= now,
-                State::Connecting { .. } => false,
-            }
+            && (several
+                || match self.lines[self.link(lane) as usize].state {
+                    State::Up => true,
+                    State::Down { retry } => self.fresh && retry <= now,
+                    State::Connecting { .. } => false,
+                })
     }
 
     /// Lists a lane as free, if it is.
@@ -97,21 +100,19 @@ impl<P: Protocol> Worker<'_, P> {
         reply: Option<Outcome>,
         now: Instant,
     ) {
-        let link = self.link(index);
         let lane = &mut self.lanes[index as usize];
         match self.program.step(&mut lane.client, reply) {
-            Step::Send(operation) => match self.lines[link as usize].state {
-                State::Up => self.ask(io, index, operation, now),
-                State::Down { retry } => {
-                    lane.task = Task::Waiting(operation);
-                    if retry <= now {
-                        self.connect(io, link, now);
-                    } else {
-                        self.wakes.add(retry, self.id(Who::Line(link)));
-                    }
+            Step::Send(operation) => {
+                if self.spread > 1 {
+                    let asked = &mut lane.asked_for;
+                    lane.places = self.protocol.places(asked, operation, &lane.client);
                 }
-                State::Connecting { .. } => lane.task = Task::Waiting(operation),
-            },
+                if self.is_reached(index) {
+                    self.ask(io, index, operation, now);
+                } else {
+                    self.wait_for_lines(io, index, operation, now);
+                }
+            }
             Step::Wait(length) => {
                 lane.task = Task::Pausing { until: now + length };
                 self.wakes.add(now + length, self.id(Who::Lane(index)));
@@ -120,7 +121,25 @@ impl<P: Protocol> Worker<'_, P> {
         }
     }
 
-    /// Sends an operation.
+    /// Lets the operation wait for the connections that are not there, which are made.
+    fn wait_for_lines<I: Io>(
+        &mut self,
+        io: &mut I,
+        index: u32,
+        operation: OperationIndex,
+        now: Instant,
+    ) {
+        self.lanes[index as usize].task = Task::Waiting(operation);
+        for link in self.links_to(index) {
+            match self.lines[link as usize].state {
+                State::Down { retry } if retry <= now => self.connect(io, link, now),
+                State::Down { retry } => self.wakes.add(retry, self.id(Who::Line(link))),
+                State::Connecting { .. } | State::Up => {}
+            }
+        }
+    }
+
+    /// Sends an operation; all connections that it goes to are there.
     pub(super) fn ask<I: Io>(
         &mut self,
         io: &mut I,
@@ -128,26 +147,28 @@ impl<P: Protocol> Worker<'_, P> {
         operation: OperationIndex,
         now: Instant,
     ) {
-        let link = self.link(index);
-        self.cork(io, link);
         let lane = &mut self.lanes[index as usize];
-        let line = &mut self.lines[link as usize];
         lane.operation = self.program.operations()[operation].series;
         lane.asked = now;
         lane.operation_bytes = Bytes::default();
         self.recorder.due(lane.operation, lane.intended);
-        let before = self.out.len();
-        let (asked, out) = (&mut lane.asked_for, &mut self.out);
-        if let Err(reason) =
-            self.protocol.encode(&mut line.conn, asked, operation, &lane.client, out)
-        {
-            out.truncate(before);
-            self.end_operation(index, Outcome::Failed, Some(reason), now);
-            return self.finish(io, index, Outcome::Failed, now);
+        for link in self.links_to(index) {
+            self.cork(io, link);
+            let lane = &mut self.lanes[index as usize];
+            let line = &mut self.lines[link as usize];
+            let before = self.out.len();
+            let (asked, out) = (&mut lane.asked_for, &mut self.out);
+            if let Err(reason) =
+                self.protocol.encode(&mut line.conn, asked, operation, &lane.client, out)
+            {
+                out.truncate(before);
+                self.end_operation(index, Outcome::Failed, Some(reason), now);
+                return self.finish(io, index, Outcome::Failed, now);
+            }
+            lane.operation_bytes.out += (out.len() - before) as u64;
+            line.asking.push_back(index);
         }
-        lane.task = Task::Asking(operation);
-        lane.operation_bytes.out = (out.len() - before) as u64;
-        line.asking.push_back(index);
+        self.lanes[index as usize].task = Task::Asking(operation);
         self.mark_sent(index, now);
         self.timeouts.start(self.id(Who::Lane(index)), now);
     }
@@ -202,15 +223,18 @@ impl<P: Protocol> Worker<'_, P> {
                 Received::Further | Received::Of(_) => {
                     received = Received::Broken(Reason::Surplus);
                 }
-                Received::Reply { .. } | Received::Broken(_) => {}
+                Received::Part | Received::Reply { .. } | Received::Broken(_) => {}
             }
             line.asking.remove(turn);
             (turn, kept) = (0, false);
+            if received == Received::Part {
+                continue;
+            }
             let answered = matches!(received, Received::Reply { .. });
             if answered && !bytes.is_empty() && line.asking.is_empty() {
                 received = Received::Broken(Reason::Surplus);
             }
-            self.take_in(io, index, received, now);
+            self.take_in(io, link, index, received, now);
         }
     }
 
@@ -223,23 +247,24 @@ impl<P: Protocol> Worker<'_, P> {
         lane.operation_bytes.out += (self.out.len() - before) as u64;
     }
 
-    /// An answer, or what came instead.
+    /// An answer, or what came instead, on this connection.
     pub(super) fn take_in<I: Io>(
         &mut self,
         io: &mut I,
+        link: Link,
         index: u32,
         received: Received,
         now: Instant,
     ) {
         let (outcome, reason, keep) = match received {
-            Received::More | Received::Further | Received::Of(_) => return,
+            Received::More | Received::Further | Received::Of(_) | Received::Part => return,
             Received::Reply { verdict: Ok(()), keep } => (Outcome::Ok, None, keep),
             Received::Reply { verdict: Err(reason), keep } => (Outcome::Failed, Some(reason), keep),
             Received::Broken(reason) => (Outcome::Failed, Some(reason), false),
         };
         self.timeouts.stop(self.id(Who::Lane(index)));
         self.end_operation(index, outcome, reason, now);
-        let link = self.link(index);
+        let others = if keep { 0 } else { self.drop_awaited(io, index, now) };
         let closes = !keep && self.lines[link as usize].state == State::Up;
         if closes {
             self.hang_up(io, link);
@@ -255,6 +280,7 @@ impl<P: Protocol> Worker<'_, P> {
         if closes {
             self.abandon(io, link, Reason::Behind, now);
         }
+        self.abandon_all(io, index, others, now);
     }
 
     /// Counts the lane's operation.
@@ -301,10 +327,12 @@ impl<P: Protocol> Worker<'_, P> {
         if was_sent {
             self.recorder.in_flight(now, -1);
         }
-        let line = &mut self.lines[link as usize];
         if outcome == Outcome::Ok {
-            line.failures = 0;
+            for link in self.links_to(index) {
+                self.lines[link as usize].failures = 0;
+            }
         }
+        let line = &mut self.lines[link as usize];
         if self.fresh && !matches!(line.state, State::Down { .. }) {
             line.state = State::Down { retry: now };
             self.timeouts.stop(self.id(Who::Line(link)));
@@ -331,7 +359,7 @@ impl<P: Protocol> Worker<'_, P> {
         }
         let mut due = now + pause;
         let line = &mut self.lines[link as usize];
-        if !was_sent && line.state == State::Up {
+        if !was_sent && (self.spread > 1 || line.state == State::Up) {
             // Nothing was asked, so nothing but this pause lets time go by.
             line.failures += 1;
             due = due + line.back_off();

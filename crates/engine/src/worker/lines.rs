@@ -29,8 +29,18 @@ impl<P: Protocol> Worker<'_, P> {
 
     /// The first of the connection's lanes that waits for it.
     fn waiting(&self, link: Link) -> Option<u32> {
-        let waits = |&lane: &u32| matches!(self.lanes[lane as usize].task, Task::Waiting(_));
-        self.lanes_of(link).find(waits)
+        self.lanes_of(link).find(|&lane| self.waits(lane, link))
+    }
+
+    /// Whether the lane waits for the connection.
+    fn waits(&self, lane: u32, link: Link) -> bool {
+        matches!(self.lanes[lane as usize].task, Task::Waiting(_))
+            && self.links_to(lane).any(|other| other == link)
+    }
+
+    /// Whether all connections are there that the lane's operation goes to.
+    pub(super) fn is_reached(&self, lane: u32) -> bool {
+        self.links_to(lane).all(|link| self.lines[link as usize].state == State::Up)
     }
 
     /// A connection is there, as far as the network is concerned.
@@ -159,10 +169,12 @@ impl<P: Protocol> Worker<'_, P> {
         self.timeouts.stop(self.id(Who::Line(link)));
         self.end_connect(link, since, Outcome::Ok, None, now);
         for lane in self.lanes_of(link) {
-            if let Task::Waiting(operation) = self.lanes[lane as usize].task {
-                self.ask(io, lane, operation, now);
-            } else {
-                self.offer(lane, now);
+            match self.lanes[lane as usize].task {
+                Task::Waiting(operation) if self.is_reached(lane) => {
+                    self.ask(io, lane, operation, now);
+                }
+                Task::Waiting(_) => {}
+                _ => self.offer(lane, now),
             }
         }
         self.assign(io);
@@ -201,7 +213,7 @@ impl<P: Protocol> Worker<'_, P> {
                 match (fault, ended) {
                     (Fault::Closed, reply @ Received::Reply { .. }) => {
                         self.lines[link as usize].asking.pop_front();
-                        self.take_in(io, lane, reply, now);
+                        self.take_in(io, link, lane, reply, now);
                     }
                     (Fault::Closed, Received::Broken(reason)) => why = reason,
                     _ => {}
@@ -218,7 +230,34 @@ impl<P: Protocol> Worker<'_, P> {
         while let Some(lane) = self.lines[link as usize].asking.pop_front() {
             self.timeouts.stop(self.id(Who::Lane(lane)));
             self.end_operation(lane, Outcome::Unknown, Some(reason), now);
+            let others = self.drop_awaited(io, lane, now);
             self.finish(io, lane, Outcome::Unknown, now);
+            self.abandon_all(io, lane, others, now);
+        }
+    }
+
+    /// Hangs up the connections on which the lane's operation still awaits something, since nobody
+    /// will be there to take it; their places, as bits.
+    pub(super) fn drop_awaited<I: Io>(&mut self, io: &mut I, lane: u32, now: Instant) -> u64 {
+        let first = self.link(lane);
+        let mut dropped = 0;
+        for link in self.links_to(lane) {
+            let asking = &mut self.lines[link as usize].asking;
+            let before = asking.len();
+            asking.retain(|&other| other != lane);
+            if asking.len() < before {
+                dropped |= 1 << (link - first);
+                self.hang_up(io, link);
+                self.down(link, now);
+            }
+        }
+        dropped
+    }
+
+    /// Gives up what else was asked on connections that the lane has dropped.
+    pub(super) fn abandon_all<I: Io>(&mut self, io: &mut I, lane: u32, places: u64, now: Instant) {
+        for link in self.links_at(lane, places) {
+            self.abandon(io, link, Reason::Behind, now);
         }
     }
 
@@ -234,13 +273,10 @@ impl<P: Protocol> Worker<'_, P> {
                 }
             }
             Who::Lane(lane) => {
-                let link = self.link(lane);
-                self.hang_up(io, link);
-                self.down(link, now);
-                self.lines[link as usize].asking.retain(|&other| other != lane);
+                let dropped = self.drop_awaited(io, lane, now);
                 self.end_operation(lane, Outcome::TimedOut, Some(Reason::TimedOut), now);
                 self.finish(io, lane, Outcome::TimedOut, now);
-                self.abandon(io, link, Reason::Behind, now);
+                self.abandon_all(io, lane, dropped, now);
             }
         }
     }
@@ -260,10 +296,18 @@ impl<P: Protocol> Worker<'_, P> {
         self.down(link, now);
         if self.waiting(link).is_some() {
             for lane in self.lanes_of(link) {
-                if matches!(self.lanes[lane as usize].task, Task::Waiting(_)) {
+                if self.waits(lane, link) {
                     self.finish(io, lane, outcome, now);
                 }
             }
+            if self.spread > 1 {
+                // What waits may be for the others, and is not left until this one is there.
+                self.assign(io);
+            }
+            return;
+        }
+        // Where there are several, it is not known yet who will need this one.
+        if self.spread > 1 {
             return;
         }
         // In an open schedule the connection was made for whoever waits longest.

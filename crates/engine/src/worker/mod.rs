@@ -3,7 +3,8 @@
 //! Schedule, program, driver and network are passed in; time comes from the network, so that the
 //! same loop runs in the simulator. A *line* is a connection; a *lane* is one transaction at a time
 //! on a line: in a closed schedule a client's, in an open one whoever's turn it is. A line has as
-//! many lanes as the Plan's `pipeline` says, and their answers come in the order of asking.
+//! many lanes as the Plan's `pipeline` says, and their answers come in the order of asking. Where
+//! a driver places what it asks on several servers, a line to each takes the place of one.
 //! Absent from it: threads and files.
 
 mod arrivals;
@@ -92,6 +93,8 @@ pub struct Worker<'a, P: Protocol> {
     lanes: Vec<Lane<P::Asked>>,
     /// How many lanes a line has.
     depth: u32,
+    /// How many lines those lanes share: one, or one to each target.
+    spread: u32,
     pace: Pace,
     timeouts: Timeouts,
     wakes: Wakes,
@@ -155,7 +158,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
         let (stream, streams) = share.stream();
         let open = OpenSchedule::new(plan, worker, plan.workers);
         let is_open = matches!(plan.schedule, plan::Schedule::Open { .. });
-        let depth = plan.pipeline;
+        let (depth, spread) = (plan.pipeline, protocol.spread());
         let lane = |line: u32, place: u32| {
             let (number, total) = (line * depth + place, share.total() * depth);
             let client = if is_open {
@@ -172,7 +175,8 @@ impl<'a, P: Protocol> Worker<'a, P> {
             let target = number as usize % protocol.targets().len();
             Line::new(protocol.conn(target), target, depth as usize)
         };
-        let lines: Vec<_> = share.clients().map(line).collect();
+        let numbers = |group: u32| group * spread..(group + 1) * spread;
+        let lines: Vec<_> = share.clients().flat_map(numbers).map(line).collect();
         let start = Instant(-(plan.warmup_ns as i64));
         let count = lanes.len();
         let timed = count + lines.len();
@@ -193,6 +197,7 @@ impl<'a, P: Protocol> Worker<'a, P> {
             lines,
             lanes,
             depth,
+            spread,
             pace,
             timeouts: Timeouts::new(timed),
             wakes: Wakes::new(timed),
@@ -348,15 +353,28 @@ impl<I: Io, P: Protocol> Handler<I> for Worker<'_, P> {
 }
 
 impl<P: Protocol> Worker<'_, P> {
-    /// The line of a lane.
+    /// The line of a lane, the first of several.
     fn link(&self, lane: u32) -> Link {
         // Nearly always a line has one lane, and a division costs more than this question.
-        if self.depth == 1 { lane } else { lane / self.depth }
+        let group = if self.depth == 1 { lane } else { lane / self.depth };
+        group * self.spread
+    }
+
+    /// The lines that the lane's present operation goes to.
+    fn links_to(&self, lane: u32) -> impl Iterator<Item = Link> + use<P> {
+        self.links_at(lane, self.lanes[lane as usize].places)
+    }
+
+    /// Those of the lane's lines whose bits are set.
+    fn links_at(&self, lane: u32, places: u64) -> impl Iterator<Item = Link> + use<P> {
+        let first = self.link(lane);
+        (0..self.spread).filter(move |place| places >> place & 1 == 1).map(move |at| first + at)
     }
 
     /// The lanes of a line.
     fn lanes_of(&self, link: Link) -> std::ops::Range<u32> {
-        link * self.depth..(link + 1) * self.depth
+        let group = if self.spread == 1 { link } else { link / self.spread };
+        group * self.depth..(group + 1) * self.depth
     }
 
     /// Whoever it is, as a number among the time-outs and wake-ups.

@@ -1,6 +1,6 @@
 //! Trials against memcached: the null server, and the real one where it is installed.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Lines, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::laboratory::{Measured, NullServer, free_port, has, measure, measure_each, plan};
+use crate::misdeeds::server;
 
 /// A variable that is set wherever tests run, and what it holds.
 const SECRET: &str = "${env:CARGO_PKG_NAME}";
@@ -40,11 +41,14 @@ impl Memcached {
 
     /// The first line it answers, on a connection of its own; `None` while it does not listen.
     fn say(&self, request: &str) -> Option<String> {
+        self.lines(request)?.next()?.ok()
+    }
+
+    /// The lines it answers, on a connection of its own.
+    fn lines(&self, request: &str) -> Option<Lines<BufReader<TcpStream>>> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         write!(stream, "{request}\r\n").ok()?;
-        let mut answer = String::new();
-        BufReader::new(stream).read_line(&mut answer).ok()?;
-        Some(answer)
+        Some(BufReader::new(stream).lines())
     }
 
     fn driver(&self) -> Value {
@@ -89,6 +93,16 @@ fn asking(commands: &[(Value, Value)]) -> Value {
         },
         "transactions": [{"name": "page", "operations": operations}],
     })
+}
+
+/// The storing of twenty records.
+fn loading() -> Value {
+    let mut load =
+        asking(&[(json!(["set", "k:${all}", "0", "0", "${each}"]), json!({"reply": "STORED"}))]);
+    load["values"]["each"] = load["values"]["value"].clone();
+    load["values"]["each"]["text"]["key"] = json!("all");
+    load["transactions"][0]["operations"][0]["for_each"] = json!("all");
+    load
 }
 
 fn trial(driver: &Value, workload: &Value, keys: Value) -> Value {
@@ -168,13 +182,8 @@ fn records_are_told_from_those_of_other_keys_and_from_missing_ones() {
         return;
     }
     let memcached = Memcached::start(&[]);
-    let mut load =
-        asking(&[(json!(["set", "k:${all}", "0", "0", "${each}"]), json!({"reply": "STORED"}))]);
-    load["values"]["each"] = load["values"]["value"].clone();
-    load["values"]["each"]["text"]["key"] = json!("all");
-    load["transactions"][0]["operations"][0]["for_each"] = json!("all");
     let once = json!({"stop": {"transactions": 1}});
-    let measured = run(&memcached.driver(), &load, once);
+    let measured = run(&memcached.driver(), &loading(), once);
     assert_eq!(measured.outcomes(), [1, 0, 0, 0], "{:?}", measured.messages());
 
     let keyed = || json!({"keyed": "value"});
@@ -191,13 +200,136 @@ fn records_are_told_from_those_of_other_keys_and_from_missing_ones() {
     let measured = asked(&[one.clone(), change, many.clone(), meta.clone()]);
     assert_eq!(measured.outcomes(), [300, 0, 0, 0], "{:?}", measured.messages());
 
-    assert_eq!(memcached.say("set k:3 0 0 3\r\nxyz").unwrap(), "STORED\r\n");
-    assert_eq!(memcached.say("delete k:4").unwrap(), "DELETED\r\n");
+    assert_eq!(memcached.say("set k:3 0 0 3\r\nxyz").unwrap(), "STORED");
+    assert_eq!(memcached.say("delete k:4").unwrap(), "DELETED");
     for command in [one, many, meta] {
         let measured = asked(&[command]);
         let [ok, failed, ..] = measured.outcomes();
         assert!(ok > 0 && failed > 20 && ok + failed == 300, "{:?}", measured.outcomes());
     }
+}
+
+/// Every key of a multi-get that is placed on two servers by the remainder, some on each.
+const BOTH: [&str; 9] = ["get", "k:1", "k:2", "k:3", "k:4", "k:5", "k:6", "k:7", "k:8"];
+
+#[test]
+fn keys_are_placed_on_several_servers_and_found_there() {
+    if !has("memcached") {
+        return;
+    }
+    for (sharding, pipeline) in [("ketama", 1), ("ketama", 4), ("modulo", 1)] {
+        let servers = [(); 3].map(|()| Memcached::start(&[]));
+        let driver = driver(&servers.each_ref().map(|s| s.port), json!({"sharding": sharding}));
+        let once = json!({"stop": {"transactions": 1}});
+        assert_eq!(run(&driver, &loading(), once).outcomes(), [1, 0, 0, 0]);
+        let items = |server: &Memcached| {
+            let mut lines = server.lines("stats").unwrap().map(Result::unwrap);
+            lines
+                .find_map(|line| line.strip_prefix("STAT curr_items ")?.parse::<u32>().ok())
+                .unwrap()
+        };
+        let held = servers.each_ref().map(items);
+        assert!(held.iter().sum::<u32>() == 20 && held.iter().all(|&items| items > 0), "{held:?}");
+
+        let keyed = || json!({"keyed": "value", "rows": "${ids}"});
+        let mut workload = asking(&[
+            (json!(["get", "k:${ids}"]), keyed()),
+            (json!(["replace", "k:${id}", "0", "0", "${value}"]), json!({"reply": "STORED"})),
+            (json!(["get", "k:${id}"]), json!({"keyed": "value"})),
+            (json!(["gats", "60", "k:${ids}"]), keyed()),
+            (json!(["flush_all", "1000"]), json!({"reply": "OK", "rows": "3"})),
+        ]);
+        workload["values"]["id"]["uniform"]["high"] = json!(20);
+        let keys = json!({
+            "stop": {"transactions": 300}, "pipeline": pipeline,
+            "schedule": {"closed": {"clients": 12}},
+        });
+        for measured in measure_each(&trial(&driver, &workload, keys)) {
+            assert_eq!(measured.outcomes(), [300, 0, 0, 0], "{:?}", measured.messages());
+        }
+        let gone = servers.iter().map(|server| server.say("delete k:7").unwrap());
+        assert_eq!(gone.filter(|told| told == "DELETED").count(), 1);
+        let all = asking(&[(json!(["get", "k:${all}"]), json!({"keyed": "value"}))]);
+        let measured = run(&driver, &all, json!({}));
+        assert_eq!(measured.outcomes(), [0, 6, 0, 0]);
+    }
+}
+
+#[test]
+fn of_several_servers_one_that_is_gone_fails_what_is_asked_of_it_alone() {
+    let server = NullServer::speaking("memcached", &["--value-bytes", "5"]);
+    let here = server.address.rsplit_once(':').unwrap().1.parse().unwrap();
+    let driver = driver(&[here, free_port()], json!({"sharding": "modulo"}));
+    let workload = asking(&[(json!(["get", "k:${id}"]), json!({"reply": "xxxxx"}))]);
+    let open = json!({"open": {"connections": 3, "shape": [
+        {"from_per_second": 500, "to_per_second": 500, "length_ns": 1_000_000_000_u64}]}});
+    for schedule in [json!({"closed": {"clients": 3}}), open] {
+        let keys = json!({"schedule": schedule, "stop": {"transactions": 100}});
+        for measured in measure_each(&trial(&driver, &workload, keys)) {
+            let [ok, failed, ..] = measured.outcomes();
+            assert!(ok > 20 && failed > 20 && ok + failed == 100, "{:?}", measured.outcomes());
+            assert_eq!(measured.messages(), ["connection refused".to_owned()].into());
+        }
+    }
+}
+
+#[test]
+fn an_answer_in_parts_is_as_good_as_the_worst_of_them() {
+    let sound = NullServer::speaking("memcached", &["--value-bytes", "5"]);
+    let port = |address: &str| address.rsplit_once(':').unwrap().1.parse().unwrap();
+    let workload = asking(&[(json!(BOTH), json!({"rows": "8", "contains": "xxxxx"}))]);
+    let other: [(&[u8], bool, [u64; 4], &str); 6] = [
+        (b"VALUE k:1 0 1\r\ny\r\nEND\r\n", true, [0, 6, 0, 0], "fewer rows"),
+        (b"SERVER_ERROR out of memory\r\n", true, [0, 6, 0, 0], "out of memory"),
+        (b"garbage\r\n", true, [0, 6, 0, 0], "begins as none does"),
+        (b"VALUE k:1 0 5\r\nhel", true, [0, 0, 6, 0], "time-out"),
+        (b"VALUE k:1 0 5\r\nhel", false, [0, 0, 0, 6], "within the answer"),
+        (b"", false, [0, 0, 0, 6], "before the answer"),
+    ];
+    for (bytes, stays, outcomes, message) in other {
+        let wrong = server(move |mut stream| {
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            while let Some(Ok(_request)) = lines.next() {
+                if stream.write_all(bytes).is_err() || !stays {
+                    return;
+                }
+            }
+        });
+        let driver = driver(&[port(&sound.address), port(&wrong)], json!({"sharding": "modulo"}));
+        for (clients, pipeline) in [(2, 1), (4, 2)] {
+            let keys = json!({
+                "schedule": {"closed": {"clients": clients}}, "stop": {"transactions": 6},
+                "timeout_ns": 100_000_000, "pipeline": pipeline,
+            });
+            for measured in measure_each(&trial(&driver, &workload, keys)) {
+                let messages = measured.messages();
+                assert_eq!(measured.open(), 0);
+                // Whoever shares the connection is behind what went wrong on it.
+                if pipeline == 1 {
+                    assert_eq!(measured.outcomes(), outcomes, "{messages:?}");
+                    assert!(messages.iter().any(|told| told.contains(message)), "{messages:?}");
+                } else {
+                    assert_eq!(measured.outcomes()[0], 0, "{messages:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn several_servers_are_simulated_as_one() {
+    let driver = driver(&[1, 2, 3], json!({"sharding": "ketama"}));
+    let workload = asking(&[(json!(["get", "k:${ids}"]), json!({"rows": "${ids}"}))]);
+    let sim = json!({"service": {"constant_ns": 1_000_000}, "servers": 64, "latency_ns": 100_000});
+    let keys = json!({
+        "schedule": {"closed": {"clients": 4}}, "stop": {"transactions": 100},
+        "net": "sim", "sim": sim,
+    });
+    let measured = run(&driver, &workload, keys);
+    assert_eq!(measured.outcomes(), [100, 0, 0, 0], "{:?}", measured.messages());
+    // The parts of an answer are awaited at once, not one after another.
+    let longest = measured.count(tally::Kind::Transaction, "page", tally::Counter::MaxService);
+    assert!((1_200_000..1_300_000).contains(&longest), "{longest}");
 }
 
 #[test]
@@ -326,11 +458,14 @@ fn what_memcached_is_not_asked_so_is_refused_before_anything_starts() {
         (with(json!({"user": "u"})), get(), "belong together"),
         (with(json!({"password": SECRET})), get(), "belong together"),
         (with(json!({"targets": ["redis://h"]})), get(), "memcached://host:port"),
-        (driver(&[1, 2], json!({})), get(), "one target"),
+        (driver(&[1, 2], json!({})), get(), "ketama or modulo"),
+        (driver(&[1; 65], json!({"sharding": "modulo"})), get(), "at most 64 servers"),
+        (with(json!({"sharding": "rendezvous"})), get(), "known: ketama, modulo"),
         (plain(), command(json!(["gett", "k"])), "did you mean `get`"),
         (plain(), command(json!(["watch"])), "knows no such command"),
         (plain(), command(json!(["set", "k", "0", "0"])), "what a command stores"),
         (plain(), command(json!(["ms", "k"])), "what a command stores"),
+        (plain(), command(json!(["delete"])), "a key is needed"),
         (plain(), command(json!(["delete", "k", "noreply"])), "one answer"),
         (plain(), command(json!(["mg", "k", "v", "q"])), "one answer"),
         (plain(), command(json!(["get", "a b"])), "no space"),
@@ -342,4 +477,8 @@ fn what_memcached_is_not_asked_so_is_refused_before_anything_starts() {
         assert!(error.contains(message), "{error}");
         assert!(!error.contains("plain"), "{error}");
     }
+    let fresh = json!({"connection": "new"});
+    let plan = trial(&driver(&[1, 2], json!({"sharding": "ketama"})), &get(), fresh);
+    let error = engine::check(&plan.to_string()).unwrap_err().to_string();
+    assert!(error.contains("keep their connections"), "{error}");
 }
