@@ -131,6 +131,7 @@ fn the_null_server_encrypts_what_it_says_in_plain_otherwise() {
 #[test]
 fn every_protocol_is_encrypted_where_it_wants_to_be() {
     let rows = [
+        ("ldap", "ldaps", json!({"ldap": {"search": {"base": ""}}})),
         ("memcached", "memcacheds", json!({"command": ["get", "k"]})),
         ("mysql", "mysqls", json!({"sql": "SELECT 1"})),
         ("postgresql", "postgresqls", json!({"sql": "SELECT 1"})),
