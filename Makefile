@@ -7,7 +7,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.
 ENGINES := python/benchlab/bin/agent python/benchlab/bin/nullserver
 SERVERS := $(if $(CI),--required,)
 
-.PHONY: build demo test check bench fuzz wheel servers format clean
+.PHONY: build demo test check bench instructions fuzz wheel servers format clean
 
 build: $(VENV)/built
 
@@ -40,6 +40,7 @@ servers:
 test: build servers
 	cargo test --locked --profile tests --workspace
 	$(BIN)/python -m pytest $(if $(CI),--servers=required,)
+	$(MAKE) instructions
 
 check: build
 	cargo fmt --all --check
@@ -57,6 +58,11 @@ format: build
 
 bench: build
 	$(BIN)/python benches/http.py
+
+# The engine is built already; with it in one go nothing that both need is compiled anew.
+instructions: build
+	cargo build --locked --release -p engine -p pyext -p codecs
+	$(BIN)/python benches/instructions.py $(if $(SETTLE),--settle,)
 
 fuzz:
 	tests/fuzz

@@ -20,6 +20,7 @@ MAY_USE = {
     "tally": {"base"},
     "engine": {"base", "wire", "tally"},
     "pyext": {"base", "tally", "engine"},
+    "codecs": {"wire"},
 }
 MAY_NAME_PYO3 = {"pyext"}
 MAY_IMPORT_CORE = {"load", "store", "stats"}

@@ -338,6 +338,8 @@ impl<'a, P: Protocol> Worker<'a, P> {
 }
 
 impl<I: Io, P: Protocol> Handler<I> for Worker<'_, P> {
+    // It stays a function, so that its instructions can be counted by its name.
+    #[inline(never)]
     fn on(&mut self, io: &mut I, event: Event<'_>) {
         let now = io.now();
         match event {
