@@ -1,6 +1,6 @@
 //! The words of the tally: what is counted, of what, and how it ended.
 
-use std::ops::{Index, IndexMut};
+use std::ops::{Index, IndexMut, Range};
 
 use base::Instant;
 
@@ -237,9 +237,14 @@ pub struct Series(pub u16);
 /// The names that are counted, settled before the trial starts.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
-    names: Vec<(Kind, String)>,
-    first_histogram: Vec<usize>,
-    histograms: usize,
+    series: Vec<Named>,
+}
+
+#[derive(Clone, Debug)]
+struct Named {
+    kind: Kind,
+    name: String,
+    histograms: Range<usize>,
 }
 
 impl Layout {
@@ -254,45 +259,46 @@ impl Layout {
     /// When `kind` is `Worker` (workers are added by the sink) or there are more than 65,535 names.
     pub fn add(&mut self, kind: Kind, name: &str) -> Series {
         assert!(kind != Kind::Worker, "workers are added by the sink");
-        let known = self.names.iter().position(|(k, n)| *k == kind && n == name);
+        let known = self.series.iter().position(|s| s.kind == kind && s.name == name);
         let index = known.unwrap_or_else(|| {
-            self.names.push((kind, name.to_owned()));
-            self.first_histogram.push(self.histograms);
-            self.histograms += kind.fields().len();
-            self.names.len() - 1
+            let histograms = self.histograms()..self.histograms() + kind.fields().len();
+            self.series.push(Named { kind, name: name.to_owned(), histograms });
+            self.series.len() - 1
         });
         Series(u16::try_from(index).expect("at most 65,535 names"))
     }
 
     /// How many series there are.
     pub fn len(&self) -> usize {
-        self.names.len()
+        self.series.len()
     }
 
     /// Whether nothing is counted.
     pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
+        self.series.is_empty()
     }
 
     /// The name of a series.
     pub fn name(&self, series: Series) -> &str {
-        &self.names[usize::from(series.0)].1
+        &self.series[usize::from(series.0)].name
     }
 
     /// The kind of a series.
     pub fn kind(&self, series: Series) -> Kind {
-        self.names[usize::from(series.0)].0
+        self.series[usize::from(series.0)].kind
     }
 
+    /// How many histograms all series have.
     pub(crate) fn histograms(&self) -> usize {
-        self.histograms
+        self.series.last().map_or(0, |last| last.histograms.end)
     }
 
-    pub(crate) fn first_histogram(&self, series: Series) -> usize {
-        self.first_histogram[usize::from(series.0)]
+    #[inline]
+    pub(crate) fn histograms_of(&self, series: Series) -> Range<usize> {
+        self.series[usize::from(series.0)].histograms.clone()
     }
 
     pub(crate) fn series(&self) -> impl Iterator<Item = Series> + use<> {
-        (0..self.names.len() as u16).map(Series)
+        (0..self.series.len() as u16).map(Series)
     }
 }

@@ -6,6 +6,7 @@
 //! it. Absent from it: protocols, schedules, clocks and statistics; nothing here knows what a
 //! figure means.
 
+mod counts;
 mod format;
 mod frames;
 mod layout;

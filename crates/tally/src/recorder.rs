@@ -12,12 +12,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use base::{Instant, Nanos};
 
-use crate::layout::{Counter, Field, Kind, Layout, Outcome, Series, Times};
+use crate::layout::{Counter, Layout, Outcome, Series, Times};
 use crate::second::Second;
 use crate::sink::{Edge, Message, Writer};
 use crate::{SLOT_NS, SLOTS_PER_SECOND};
 
 const SECOND_NS: i64 = SLOT_NS * SLOTS_PER_SECOND;
+/// Before all that is counted.
+const NEVER: Instant = Instant(i64::MIN);
 
 /// Buffers of a recorder: two for the present second and the last, two while the writer has theirs,
 /// and one for each second that a time-out spans. Above eight the early hand-over is cheaper than
@@ -44,7 +46,12 @@ pub struct Recorder {
     layout: Arc<Layout>,
     live: Vec<Second>,
     spare: Vec<Second>,
+    /// The buffer that was last looked up.
     recent: usize,
+    /// The beginning of the slot that was last looked up, and its number in the recent buffer's
+    /// second. Nearly all instants fall into it.
+    slot_begins: Instant,
+    slot: usize,
     uses: u64,
     port: Port,
     /// The second in which the last hand-over took place.
@@ -71,18 +78,21 @@ impl Recorder {
             spare: (0..buffers).map(|_| Second::new(&layout, 1)).collect(),
             layout,
             recent: 0,
+            slot_begins: NEVER,
+            slot: 0,
             uses: 0,
             port,
             open: i64::MIN,
-            edge: Instant(i64::MIN),
+            edge: NEVER,
             flying: 0,
-            flying_since: Instant(i64::MIN),
+            flying_since: NEVER,
             cpu_clock,
             cpu_read: None,
         }
     }
 
     /// A transaction came due; or an operation is sent for a transaction intended at `intended`.
+    #[inline]
     pub fn due(&mut self, series: Series, intended: Instant) {
         let (second, slot) = self.at(intended);
         second.series(series, slot)[Counter::Due] += 1;
@@ -94,39 +104,37 @@ impl Recorder {
     /// `times.done`. An operation has `service` alone.
     pub fn ended(&mut self, series: Series, times: &Times, outcome: Outcome) {
         let service = times.done.since(times.sent).0;
-        let whole = self.layout.kind(series) == Kind::Transaction;
-        let response = if whole { times.done.since(times.intended).0 } else { service };
-        let lag = times.ready.since(times.intended).0;
-        let first = self.layout.first_histogram(series);
+        let histograms = self.layout.histograms_of(series);
         let (second, slot) = self.at(times.intended);
-        let counters = second.series(series, slot);
+        let (counters, lengths) = second.all_of(series, slot, histograms);
         counters[outcome.counter()] += 1;
-        if whole {
+        let ok = outcome == Outcome::Ok;
+        let mut response = service;
+        // They stand in the order of `Kind::fields`.
+        if let [responses, _, waits, lags] = lengths {
+            response = times.done.since(times.intended).0;
+            let lag = times.ready.since(times.intended).0;
             counters.raise(Counter::MaxLag, lag);
+            lags.record(lag);
+            if ok {
+                responses.record(response);
+                waits.record(times.sent.since(times.ready).0);
+            }
         }
-        if outcome == Outcome::Ok {
-            counters.raise(Counter::MaxResponse, response);
-            counters.raise(Counter::MaxService, service);
-        }
-        if whole {
-            second.record(first + Field::Lag as usize, lag);
-        }
-        if outcome != Outcome::Ok {
+        if !ok {
             return;
         }
-        if whole {
-            second.record(first + Field::Response as usize, response);
-            second.record(first + Field::Service as usize, service);
-            let wait = times.sent.since(times.ready).0;
-            second.record(first + Field::Wait as usize, wait);
-        } else {
-            second.record(first, service);
+        counters.raise(Counter::MaxResponse, response);
+        counters.raise(Counter::MaxService, service);
+        if let [services] | [_, services, _, _] = lengths {
+            services.record(service);
         }
         let (second, slot) = self.at(times.done);
         second.series(series, slot)[Counter::Completed] += 1;
     }
 
     /// Bytes were moved for a transaction or an operation that was done at `at`.
+    #[inline]
     pub fn moved(&mut self, series: Series, at: Instant, bytes_out: u64, bytes_in: u64) {
         let (second, slot) = self.at(at);
         let counters = second.series(series, slot);
@@ -135,6 +143,7 @@ impl Recorder {
     }
 
     /// The number of transactions sent and not done changed at `now`.
+    #[inline]
     pub fn in_flight(&mut self, now: Instant, change: i32) {
         if now > self.flying_since {
             let from = self.flying_since;
@@ -148,6 +157,7 @@ impl Recorder {
     }
 
     /// The worker was busy for the stretch of length `busy` that ends at `now`.
+    #[inline]
     pub fn worked(&mut self, now: Instant, busy: Nanos) {
         self.spread(now - busy, now, Counter::Busy, 1);
     }
@@ -163,6 +173,7 @@ impl Recorder {
 
     /// To be called at every step of the worker, from its own thread. At a second's edge (and the
     /// first time) hands over what was counted.
+    #[inline]
     pub fn tick(&mut self, now: Instant) {
         if now >= self.edge {
             self.hand_over(now, false);
@@ -175,19 +186,34 @@ impl Recorder {
     }
 
     /// The buffer of the second and the slot in it that an instant belongs to.
+    #[inline]
     fn at(&mut self, instant: Instant) -> (&mut Second, usize) {
+        self.find(instant);
+        (&mut self.live[self.recent], self.slot)
+    }
+
+    #[inline]
+    fn find(&mut self, instant: Instant) {
+        if instant.0.wrapping_sub(self.slot_begins.0) as u64 >= SLOT_NS as u64 {
+            self.look_up(instant);
+        }
+    }
+
+    #[cold]
+    fn look_up(&mut self, instant: Instant) {
         let slot = instant.0.div_euclid(SLOT_NS);
         let second = slot.div_euclid(SLOTS_PER_SECOND);
-        let within = slot.rem_euclid(SLOTS_PER_SECOND) as usize;
         let recent = self.live.get(self.recent);
         if recent.is_none_or(|recent| recent.number != second) {
             self.switch(second);
         }
-        (&mut self.live[self.recent], within)
+        self.slot_begins = Instant(slot.wrapping_mul(SLOT_NS));
+        self.slot = slot.rem_euclid(SLOTS_PER_SECOND) as usize;
     }
 
     /// Makes the buffer of `second` the recent one.
     fn switch(&mut self, second: i64) {
+        self.slot_begins = NEVER;
         let known = self.live.iter().position(|live| live.number == second);
         self.recent = known.unwrap_or_else(|| {
             let mut clean = self.clean();
@@ -224,11 +250,12 @@ impl Recorder {
     }
 
     /// Adds `level` × the length of [from, to) to the worker's counter, split at the slots' edges.
+    #[inline]
     fn spread(&mut self, from: Instant, to: Instant, counter: Counter, level: u64) {
         let mut from = from;
         while from < to {
-            let slot_ends = Instant((from.0.div_euclid(SLOT_NS) + 1) * SLOT_NS);
-            let until = to.min(slot_ends);
+            self.find(from);
+            let until = to.min(Instant(self.slot_begins.0 + SLOT_NS));
             let (second, slot) = self.at(from);
             second.worker(0, slot)[counter] += until.since(from).0 * level;
             from = until;
@@ -251,6 +278,7 @@ impl Recorder {
         let reached = if last { i64::MAX } else { next };
         self.give(carrier, Some(Edge(reached)));
         self.recent = 0;
+        self.slot_begins = NEVER;
         self.open = next;
         self.edge = Instant((next + 1) * SECOND_NS);
     }

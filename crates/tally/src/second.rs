@@ -1,7 +1,10 @@
 //! What was counted of one second: the unit that workers hand over and the sink merges.
 
+use std::ops::Range;
+
 use hdrhistogram::Histogram;
 
+use crate::counts::Counts;
 use crate::layout::{Counters, Layout, Outcome, Series};
 use crate::{GREATEST_NS, SLOTS_PER_SECOND};
 
@@ -13,7 +16,7 @@ pub(crate) const MESSAGES: usize = 16;
 pub(crate) const MESSAGE_BYTES: usize = 160;
 
 /// An empty histogram with the range and precision of Measurements.
-pub(crate) fn histogram<C: hdrhistogram::Counter>() -> Histogram<C> {
+pub(crate) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, GREATEST_NS, 3).expect("the bounds are in order")
 }
 
@@ -25,7 +28,7 @@ pub(crate) struct Second {
     pub used: u64,
     series: usize,
     counters: Box<[Counters]>,
-    histograms: Box<[Histogram<u32>]>,
+    lengths: Box<[Counts]>,
     pub errors: Errors,
 }
 
@@ -37,17 +40,19 @@ impl Second {
             used: 0,
             series: layout.len(),
             counters: vec![Counters::default(); (layout.len() + workers) * SLOTS].into(),
-            histograms: (0..layout.histograms()).map(|_| histogram()).collect(),
+            lengths: (0..layout.histograms()).map(|_| Counts::new()).collect(),
             errors: Errors::new(),
         }
     }
 
     /// The counters of a series in the slot, 0 to 9, of this second.
+    #[inline]
     pub fn series(&mut self, series: Series, slot: usize) -> &mut Counters {
         &mut self.counters[usize::from(series.0) * SLOTS + slot]
     }
 
     /// The counters of a worker in the slot, 0 to 9, of this second.
+    #[inline]
     pub fn worker(&mut self, worker: usize, slot: usize) -> &mut Counters {
         &mut self.counters[(self.series + worker) * SLOTS + slot]
     }
@@ -60,12 +65,22 @@ impl Second {
         &self.counters[(self.series + worker) * SLOTS..][..SLOTS]
     }
 
-    pub fn histogram(&self, index: usize) -> &Histogram<u32> {
-        &self.histograms[index]
+    /// What was counted for the histogram of this index in the layout.
+    pub fn lengths(&self, index: usize) -> &Counts {
+        &self.lengths[index]
     }
 
-    pub fn record(&mut self, index: usize, length_ns: u64) {
-        self.histograms[index].saturating_record(length_ns.clamp(1, GREATEST_NS));
+    /// The counters of a series in the slot, 0 to 9, of this second, and what is counted for its
+    /// histograms in the layout.
+    #[inline]
+    pub fn all_of(
+        &mut self,
+        series: Series,
+        slot: usize,
+        histograms: Range<usize>,
+    ) -> (&mut Counters, &mut [Counts]) {
+        let counters = &mut self.counters[usize::from(series.0) * SLOTS + slot];
+        (counters, &mut self.lengths[histograms])
     }
 
     /// Merges in what a recorder, which knows itself alone, counted as worker `worker`.
@@ -77,10 +92,8 @@ impl Second {
         for (slot, theirs) in other.worker_slots(0).iter().enumerate() {
             self.worker(worker, slot).absorb(theirs);
         }
-        for (mine, theirs) in self.histograms.iter_mut().zip(&other.histograms) {
-            if !theirs.is_empty() {
-                mine.add(theirs).expect("all histograms have one range");
-            }
+        for (mine, theirs) in self.lengths.iter_mut().zip(&other.lengths) {
+            mine.absorb(theirs);
         }
         self.errors.absorb(&other.errors);
     }
@@ -88,11 +101,7 @@ impl Second {
     /// Makes it as new without giving memory back.
     pub fn clear(&mut self) {
         self.counters.fill(Counters::default());
-        for histogram in &mut self.histograms {
-            if !histogram.is_empty() {
-                histogram.reset();
-            }
-        }
+        self.lengths.iter_mut().for_each(Counts::clear);
         self.errors.clear();
     }
 }

@@ -17,12 +17,13 @@ use arrow_ipc::MetadataVersion;
 use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_schema::{ArrowError, SchemaRef};
 use base::{Instant, Nanos};
-use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use serde_json::{Value, json};
 
+use crate::counts::Counts;
 use crate::format::{self, EVENT, Row, Rows};
 use crate::layout::{Counter, Counters, Field, Kind, Layout, Outcome, Series};
+use crate::lengths::Histogram;
 use crate::recorder::{Port, Recorder, pool_size};
 use crate::second::{MESSAGES, Second, histogram};
 use crate::{SLOT_NS, SLOTS_PER_SECOND, TallyError};
@@ -346,9 +347,8 @@ impl Writer {
         for series in self.layout.series() {
             let kind = self.layout.kind(series);
             encoder.clear();
-            for (offset, field) in kind.fields().iter().enumerate() {
-                let index = self.layout.first_histogram(series) + offset;
-                encoder.encode(*field, second.histogram(index));
+            for (field, index) in kind.fields().iter().zip(self.layout.histograms_of(series)) {
+                encoder.encode(*field, second.lengths(index));
             }
             for (slot, counters) in second.series_slots(series).iter().enumerate() {
                 let histograms = if slot == 0 { encoder.encoded() } else { [None; 4] };
@@ -428,16 +428,15 @@ impl Writer {
         let layout = &self.layout;
         let transaction = |series: &Series| layout.kind(*series) == Kind::Transaction;
         let mut total = Counters::default();
-        let mut merged: [Histogram<u32>; 2] = [histogram(), histogram()];
+        let mut merged = [histogram(), histogram()];
         for second in self.seconds.values() {
             for series in layout.series().filter(transaction) {
                 for counters in second.series_slots(series) {
                     total.absorb(counters);
                 }
-                let first = layout.first_histogram(series);
+                let first = layout.histograms_of(series).start;
                 for (merged, field) in merged.iter_mut().zip([Field::Service, Field::Response]) {
-                    let theirs = second.histogram(first + field as usize);
-                    merged.add(theirs).expect("all histograms have one range");
+                    second.lengths(first + field as usize).fill(merged);
                 }
             }
         }
@@ -489,12 +488,17 @@ fn in_memory(error: ArrowError) -> TallyError {
 /// Encodes the histograms of a series, in buffers that are used again.
 struct Encoder {
     serializer: V2Serializer,
+    histogram: Histogram,
     buffers: [Vec<u8>; 4],
 }
 
 impl Default for Encoder {
     fn default() -> Self {
-        Encoder { serializer: V2Serializer::new(), buffers: Default::default() }
+        Encoder {
+            serializer: V2Serializer::new(),
+            histogram: histogram(),
+            buffers: Default::default(),
+        }
     }
 }
 
@@ -503,10 +507,12 @@ impl Encoder {
         self.buffers.iter_mut().for_each(Vec::clear);
     }
 
-    fn encode(&mut self, field: Field, histogram: &Histogram<u32>) {
-        if !histogram.is_empty() {
+    fn encode(&mut self, field: Field, lengths: &Counts) {
+        if !lengths.is_empty() {
+            self.histogram.reset();
+            lengths.fill(&mut self.histogram);
             let buffer = &mut self.buffers[field as usize];
-            let encoded = self.serializer.serialize(histogram, buffer);
+            let encoded = self.serializer.serialize(&self.histogram, buffer);
             encoded.expect("a histogram of these bounds is encoded to memory");
         }
     }
