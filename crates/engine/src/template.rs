@@ -139,6 +139,7 @@ impl Template {
     }
 
     /// The text, when it mentions no value.
+    #[inline]
     pub fn constant(&self) -> Option<&[u8]> {
         match self.parts.as_slice() {
             [] => Some(&[]),

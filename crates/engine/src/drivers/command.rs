@@ -158,7 +158,10 @@ impl Expectation {
         for (template, text) in
             [(&self.reply, &mut awaited.reply), (&self.contains, &mut awaited.contains)]
         {
-            if let Some(template) = template {
+            // Text that is always the same is compared with as it stands there.
+            if let Some(template) = template
+                && template.constant().is_none()
+            {
                 text.clear();
                 template.render(client, text);
             }
@@ -188,9 +191,10 @@ impl Expectation {
         only: bool,
         text: impl FnOnce() -> Option<&'a [u8]>,
     ) {
-        if self.reply.is_some() {
+        if let Some(template) = &self.reply {
+            let expected = template.constant().unwrap_or(&awaited.reply);
             let right = only && awaited.replied != Some(false);
-            awaited.replied = Some(right && text() == Some(&awaited.reply));
+            awaited.replied = Some(right && text() == Some(expected));
         }
     }
 
@@ -198,8 +202,9 @@ impl Expectation {
     /// among those asked for.
     #[inline]
     pub fn look(&self, awaited: &mut Awaited, place: usize, text: Option<&[u8]>) {
-        if self.contains.is_some() {
-            let found = text.and_then(|text| memmem::find(text, &awaited.contains));
+        if let Some(template) = &self.contains {
+            let expected = template.constant().unwrap_or(&awaited.contains);
+            let found = text.and_then(|text| memmem::find(text, expected));
             awaited.contained |= found.is_some();
         }
         if let (Some((keyed, _)), Some(held)) = (&self.keyed, awaited.held) {

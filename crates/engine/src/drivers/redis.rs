@@ -239,13 +239,14 @@ impl Protocol for Redis {
                 continue;
             }
             let expect = &self.operations[asked.operation].expect;
-            let verdict = match reply.error() {
+            let error = reply.error();
+            let verdict = match error {
                 Some(error) => Err(Reason::Server(Told::new(error))),
                 None => check(expect, &mut asked.awaited, reply),
             };
             // What was gathered for EXEC must not become part of the next transaction, and a
             // script that the server has forgotten is loaded as a connection is opened.
-            let forgotten = reply.error().is_some_and(|text| text.starts_with(b"NOSCRIPT"));
+            let forgotten = error.is_some_and(|text| text.starts_with(b"NOSCRIPT"));
             let keep = verdict.is_ok() || !(conn.gathering || forgotten);
             return Received::Reply { verdict, keep };
         }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use base::{Instant, Nanos};
 use tally::{Series, Times};
 
+use crate::net::Link;
 use crate::schedule::Quota;
 use crate::tls;
 use crate::workload::{Client, OperationIndex};
@@ -90,6 +91,8 @@ pub(super) enum Task {
 
 /// One transaction at a time, on one connection, or on one to each target.
 pub(super) struct Lane<A> {
+    /// The line it is on.
+    pub link: Link,
     pub asked_for: A,
     pub client: Client,
     pub quota: Quota,
@@ -122,8 +125,9 @@ pub(super) struct Bytes {
 }
 
 impl<A> Lane<A> {
-    pub fn new(asked_for: A, client: Client, quota: Quota) -> Lane<A> {
+    pub fn new(link: Link, asked_for: A, client: Client, quota: Quota) -> Lane<A> {
         Lane {
+            link,
             asked_for,
             client,
             quota,

@@ -159,18 +159,24 @@ impl<'a, P: Protocol> Worker<'a, P> {
         let open = OpenSchedule::new(plan, worker, plan.workers);
         let is_open = matches!(plan.schedule, plan::Schedule::Open { .. });
         let (depth, spread) = (plan.pipeline, protocol.spread());
-        let lane = |line: u32, place: u32| {
+        let lane = |(group, line): (u32, u32), place: u32| {
             let (number, total) = (line * depth + place, share.total() * depth);
             let client = if is_open {
                 program.client(stream, streams)
             } else {
                 program.client(number, total)
             };
-            Lane::new(protocol.asked(), client, Quota::new(plan.stop, number, total))
+            Lane::new(
+                group * spread,
+                protocol.asked(),
+                client,
+                Quota::new(plan.stop, number, total),
+            )
         };
-        let numbers = |line: u32| (0..depth).map(move |place| (line, place));
+        let places = |line: (u32, u32)| (0..depth).map(move |place| (line, place));
+        let groups = (0..).zip(share.clients());
         let lanes: Vec<_> =
-            share.clients().flat_map(numbers).map(|(line, place)| lane(line, place)).collect();
+            groups.flat_map(places).map(|(line, place)| lane(line, place)).collect();
         let line = |number: u32| {
             let target = number as usize % protocol.targets().len();
             Line::new(protocol.conn(target), target, depth as usize)
@@ -357,9 +363,7 @@ impl<I: Io, P: Protocol> Handler<I> for Worker<'_, P> {
 impl<P: Protocol> Worker<'_, P> {
     /// The line of a lane, the first of several.
     fn link(&self, lane: u32) -> Link {
-        // Nearly always a line has one lane, and a division costs more than this question.
-        let group = if self.depth == 1 { lane } else { lane / self.depth };
-        group * self.spread
+        self.lanes[lane as usize].link
     }
 
     /// The lines that the lane's present operation goes to.

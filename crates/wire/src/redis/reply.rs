@@ -76,6 +76,19 @@ impl<'a> Reply<'a> {
     /// of elements, as it is written.
     #[inline]
     pub fn text(&self) -> &'a [u8] {
+        self.string().unwrap_or_else(|| self.any_text())
+    }
+
+    /// The text of what nearly every answer is: a string of no great length, that says itself how
+    /// long it is and has nothing behind it.
+    #[inline]
+    fn string(&self) -> Option<&'a [u8]> {
+        let behind = self.bytes.strip_prefix(b"$")?;
+        let line = behind.iter().take(8).position(|&byte| byte == b'\n')?;
+        behind[line + 1..].strip_suffix(b"\r\n")
+    }
+
+    fn any_text(&self) -> &'a [u8] {
         match self.kind() {
             Kind::Array | Kind::Map | Kind::Push => self.line().get(1..).unwrap_or_default(),
             _ => self.scalars().next().map_or(&[], |(_, text)| text),
@@ -87,11 +100,13 @@ impl<'a> Reply<'a> {
     pub fn error(&self) -> Option<&'a [u8]> {
         match self.kind() {
             Kind::Error => Some(self.text()),
-            Kind::Array | Kind::Map => {
-                self.scalars().find(|(kind, _)| *kind == Kind::Error).map(|(_, text)| text)
-            }
+            Kind::Array | Kind::Map => self.error_within(),
             _ => None,
         }
+    }
+
+    fn error_within(&self) -> Option<&'a [u8]> {
+        self.scalars().find(|(kind, _)| *kind == Kind::Error).map(|(_, text)| text)
     }
 
     /// How many elements that are not null an array or a set has, how many pairs a map; of anything
