@@ -24,6 +24,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 SETTLED = Path(__file__).with_suffix(".json")
+COMPILER = "compiler"
+"""The key of what the settled figures were compiled by."""
 TOLERANCE = 0.03
 """The share by which a count may grow before it is refused, or fall before it is worth a note."""
 CODECS = ("http", "http-changing", "memcached", "mysql", "postgresql", "redis")
@@ -130,6 +132,13 @@ def main() -> None:
     parser.add_argument("--binaries", type=Path, default=ROOT / "target/release")
     parser.add_argument("--settle", action="store_true", help="settle on what is counted")
     options = parser.parse_args()
+    settled: dict[str, Any] = json.loads(SETTLED.read_text()) if SETTLED.exists() else {}
+    compiler = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True)
+    by = settled.pop(COMPILER, compiler.stdout.strip())
+    if by != compiler.stdout.strip() and not options.settle:
+        # Another compiler's counts say nothing of what was changed here.
+        print(f"benchlab: instructions are not counted: they were settled on by {by}")
+        return
     if why := unavailable():
         print(f"benchlab: instructions are not counted: {why}", file=sys.stderr)
         sys.exit(1 if os.environ.get("CI") else 0)
@@ -137,14 +146,14 @@ def main() -> None:
     counts = {name: of_worker(agent, keys()) for name, keys in WORKERS.items()}
     counts |= {f"codec, {protocol}": of_codec(codecs, protocol) for protocol in CODECS}
     found = {name: round(count) for name, count in counts.items()}
-    settled = json.loads(SETTLED.read_text()) if SETTLED.exists() else {}
     print(
         "| a transaction, or a request and its answer | instructions | settled |\n|---|---:|---:|"
     )
     for name, count in found.items():
         print(f"| {name} | {count} | {settled.get(name, '')} |")
     if options.settle:
-        SETTLED.write_text(json.dumps(found, indent=2) + "\n")
+        kept = {COMPILER: compiler.stdout.strip(), **found}
+        SETTLED.write_text(json.dumps(kept, indent=2) + "\n")
         return
     for name in fallen(found, settled):
         print(f"{name}: fell; to keep it there: make instructions SETTLE=1", file=sys.stderr)

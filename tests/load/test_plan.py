@@ -242,6 +242,7 @@ def test_commands_to_redis() -> None:
         "password": "${env:SECRET}",
         "database": 3,
         "resp": 3,
+        "cluster": False,
     }
     assert found["pipeline"] == 16
     (operation,) = found["workload"]["transactions"][0]["operations"]
@@ -250,6 +251,9 @@ def test_commands_to_redis() -> None:
     plain = plan(case(GET, at="redis://a"), ["redis://a"])["driver"]
     assert (plain["targets"], plain["password"]) == (["redis://a:6379"], None)
     assert (plain["database"], plain["resp"]) == (0, 2)
+    nodes = ["redis://a:1?cluster=true", "redis://b:2?cluster=true"]
+    cluster = plan(case(GET, at=nodes[0]), nodes)["driver"]
+    assert (cluster["targets"], cluster["cluster"]) == (["redis://a:1", "redis://b:2"], True)
 
 
 def test_commands_to_memcached(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -421,7 +425,13 @@ def test_a_body_from_a_file(tmp_path: Path) -> None:
         (GET, SHOP, "workload.mix.read: 'read' is not for http:, which is asked get:, post: and"
          " their like"),
         (GET, ["redis://h/three"], "systems.shop: 'redis://h/three' is not"
-         " redis://host:port/DATABASE?resp=2 (or 3)"),
+         " redis://host:port/DATABASE?resp=2 (or 3), and for the nodes of a cluster &cluster=true"),
+        (GET, ["redis://h?cluster=yes"], "systems.shop: 'redis://h?cluster=yes' is not"
+         " redis://host:port/DATABASE?resp=2 (or 3), and for the nodes of a cluster &cluster=true"),
+        (GET, ["redis://h?rest=3"], "systems.shop: 'redis://h?rest=3' is not"
+         " redis://host:port/DATABASE?resp=2 (or 3), and for the nodes of a cluster &cluster=true"),
+        (GET, ["redis://a?cluster=true", "redis://b"], "systems.shop.at: the URLs of one system"
+         " differ in more than host and port"),
         (GET, ["memcached://h/1"], "systems.shop: 'memcached://h/1' is not memcached://host:port"
          "?sharding=ketama (or modulo)"),
         (GET, ["ldap://h/o=x?base"], "systems.shop: 'ldap://h/o=x?base' is not"

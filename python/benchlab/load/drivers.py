@@ -102,12 +102,20 @@ def _database(
 
 
 def _redis(case: Case, urls: Sequence[str]) -> dict[str, Any]:
-    """`redis://USER@HOST:PORT/DATABASE?resp=3`, all but the host at will."""
+    """`redis://USER@HOST:PORT/DATABASE?resp=3&cluster=true`, all but the host at will.
+
+    Several URLs spread the connections; those of a cluster name its nodes, all masters among them.
+    """
     first = _alike(case, urls)
     path = first.path.strip("/")
-    version = parse_qs(first.query).get("resp", ["2"]) if first.query else ["2"]
-    if (path and not path.isdecimal()) or version not in (["2"], ["3"]):
-        what = f"{mask(urls[0])!r} is not redis://host:port/DATABASE?resp=2 (or 3)"
+    options = parse_qs(first.query, keep_blank_values=True)
+    version, cluster = options.pop("resp", ["2"]), options.pop("cluster", ["false"])
+    sound = version in (["2"], ["3"]) and cluster in (["false"], ["true"]) and not options
+    if (path and not path.isdecimal()) or not sound:
+        what = (
+            f"{mask(urls[0])!r} is not redis://host:port/DATABASE?resp=2 (or 3), and for the nodes"
+            " of a cluster &cluster=true"
+        )
         raise InputError(what, key=f"systems.{case.system_name}")
     return {
         "targets": _targets(urls),
@@ -115,6 +123,7 @@ def _redis(case: Case, urls: Sequence[str]) -> dict[str, Any]:
         "password": _password(case, first, "REDISCLI_AUTH"),
         "database": int(path or 0),
         "resp": int(version[0]),
+        "cluster": cluster == ["true"],
     }
 
 

@@ -71,6 +71,8 @@ pub enum Reason {
     Behind,
     /// The server's own words.
     Server(Told),
+    /// It says to ask a server that the Plan does not have.
+    NoTarget(Told),
     /// The connection could not be secured.
     Tls(Told),
     /// An order to a file was not carried out as it should be.
@@ -140,6 +142,7 @@ impl fmt::Display for Reason {
             Reason::TimedOut => f.write_str("no answer within the time-out"),
             Reason::Behind => f.write_str("the connection ended by an earlier answer on it"),
             Reason::Server(told) => f.write_str(told.text()),
+            Reason::NoTarget(told) => write!(f, "{}: no target of the Plan", told.text()),
             Reason::Tls(told) => write!(f, "TLS: {}", told.text()),
             Reason::File(flaw) => flaw.fmt(f),
         }
@@ -159,6 +162,8 @@ pub enum Received {
     Of(usize),
     /// This connection's share of the answer is whole; those of others are to come.
     Part,
+    /// The answer is whole: another target, that of this number, is to be asked the same.
+    Elsewhere(usize),
     /// The answer is whole.
     Reply {
         /// Whether it was right.
@@ -216,6 +221,11 @@ pub trait Protocol: Clone + Send + Sync {
     ) -> u64 {
         let (_, _, _) = (asked, operation, client);
         1
+    }
+
+    /// No connection to this target could be made.
+    fn unreachable(&mut self, target: usize) {
+        let _ = target;
     }
 
     /// A connection of the worker, to the target of that number.

@@ -4,8 +4,12 @@
 //! arguments; `AUTH`, `HELLO` and `SELECT` as connections are opened, TLS (`rediss`), pipelines.
 //! `EVAL` of a script without values is loaded as connections are opened and asked as `EVALSHA`. An
 //! error reply is a failed operation, also within that of `EXEC`; text, content, number of elements
-//! and records by their keys are checked. Absent: Redis Cluster's slots, and subscriptions.
+//! and records by their keys are checked. In a cluster a command goes to the node that has its
+//! first key, and is asked again where a node says to (`MOVED`, `ASK`); keys of several slots are
+//! refused by the node. Absent: transactions (`MULTI`) in a cluster, reads from replicas, and
+//! subscriptions.
 
+mod cluster;
 mod request;
 
 use wire::redis::{Kind, Messages, Reply, write};
@@ -15,9 +19,10 @@ use super::secret::password;
 use super::target::{Scheme, Target};
 use super::{Opening, Protocol, Reason, Received, Told};
 use crate::error::{EngineError, PlanError};
-use crate::plan::{Driver, Plan};
+use crate::plan::{Connection, Driver, Plan};
 use crate::responder::{self, Service};
 use crate::workload::{Client, OperationIndex, Program};
+use cluster::Cluster;
 use request::{Bracket, Request, Script};
 
 /// What a target may be.
@@ -26,14 +31,19 @@ const SCHEMES: &[Scheme] = &[
     Scheme { name: "rediss", port: 6379, tls: true },
 ];
 
+/// How often a command is asked again of another node, which is once where a slot has moved.
+const MOST_REDIRECTIONS: u8 = 5;
+
 /// The driver of one worker; clone it for another.
 #[derive(Clone)]
 pub struct Redis {
     operations: Vec<Operation>,
     targets: Vec<Target>,
-    /// What a client says first, and how many replies that has before those about the scripts.
+    /// What a client says first, and how many replies that has before those about the cluster and
+    /// the scripts.
     greeting: Vec<u8>,
     greetings: usize,
+    cluster: Option<Cluster>,
     scripts: Vec<Script>,
     /// An argument that is being written.
     rendered: Vec<u8>,
@@ -60,12 +70,19 @@ pub struct Conn {
 pub struct Asked {
     operation: OperationIndex,
     awaited: Awaited,
+    /// How often a node has said to ask another, and whether `ASKING` is to be said to that.
+    redirections: u8,
+    asking: bool,
+    /// Whether the reply to `ASKING` comes before its own.
+    asked: bool,
 }
 
 impl Redis {
     /// Compiles the Plan's operations; the Plan's driver must be `redis`.
     pub fn compile(plan: &Plan, program: &Program) -> Result<Redis, EngineError> {
-        let Driver::Redis { targets, user, password: hidden, database, resp } = &plan.driver else {
+        let Driver::Redis { targets, user, password: hidden, database, resp, cluster } =
+            &plan.driver
+        else {
             return Err(EngineError::Bug("a Plan for another driver than redis".into()));
         };
         let password = password(hidden.as_deref(), program, "driver.password")?;
@@ -76,6 +93,7 @@ impl Redis {
             targets: Target::all(targets, SCHEMES)?,
             greeting,
             greetings,
+            cluster: None,
             scripts: Vec::new(),
             rendered: Vec::with_capacity(4096),
         };
@@ -84,10 +102,28 @@ impl Redis {
             write::command(&[&b"SELECT"[..], number.as_bytes()], &mut redis.greeting);
             redis.greetings += 1;
         }
+        if *cluster {
+            if *database > 0 {
+                let why = "a cluster has but database 0";
+                return Err(PlanError::new("driver.database", database.to_string(), why).into());
+            }
+            if plan.connection == Connection::New {
+                let why = "nodes of a cluster keep their connections";
+                return Err(PlanError::new("connection", "new", why).into());
+            }
+            redis.cluster = Some(Cluster::new(&redis.targets)?);
+            write::command(&["CLUSTER", "SLOTS"], &mut redis.greeting);
+        }
+        let apart = if *cluster {
+            Some("in a cluster the commands of one transaction may belong to several nodes")
+        } else if plan.pipeline > 1 {
+            Some("clients that share a connection (`pipeline`) would gather each other's commands")
+        } else {
+            None
+        };
         for operation in program.operations() {
-            let shared = plan.pipeline > 1;
             let arguments = arguments(program, operation, "redis")?;
-            let request = Request::compile(operation, &arguments, shared, &mut redis.scripts)?;
+            let request = Request::compile(operation, &arguments, apart, &mut redis.scripts)?;
             let expect = Expectation::compile(program, operation, &arguments)?;
             redis.operations.push(Operation { request, expect });
         }
@@ -99,7 +135,7 @@ impl Redis {
 
     fn greet(&self, conn: &mut Conn, out: &mut Vec<u8>) -> Opening {
         out.extend_from_slice(&self.greeting);
-        conn.awaited = self.greetings + self.scripts.len();
+        conn.awaited = self.greetings + usize::from(self.cluster.is_some()) + self.scripts.len();
         if conn.awaited == 0 { Opening::Ready } else { Opening::More }
     }
 }
@@ -134,6 +170,24 @@ fn greeting(
     Ok((out, usize::from(!words.is_empty())))
 }
 
+/// The target that an error says is to be asked, if it says so and has not done so too often.
+fn redirected(
+    cluster: &mut Option<Cluster>,
+    asked: &mut Asked,
+    error: &[u8],
+    teller: usize,
+) -> Option<Result<usize, Reason>> {
+    let found = cluster.as_mut()?.redirected(error, teller)?;
+    if asked.redirections == MOST_REDIRECTIONS {
+        return None;
+    }
+    asked.redirections += 1;
+    Some(found.map(|(target, asking)| {
+        asked.asking = asking;
+        target
+    }))
+}
+
 /// Holds a reply against what it must be.
 #[inline]
 fn check(expect: &Expectation, awaited: &mut Awaited, reply: Reply<'_>) -> Result<(), Reason> {
@@ -156,6 +210,27 @@ impl Protocol for Redis {
 
     fn simulated(&self) -> Box<dyn Service> {
         Box::new(responder::redis::Redis::new(0))
+    }
+
+    fn spread(&self) -> u32 {
+        if self.cluster.is_some() { self.targets.len() as u32 } else { 1 }
+    }
+
+    fn places(&mut self, asked: &mut Asked, operation: OperationIndex, client: &Client) -> u64 {
+        (asked.redirections, asked.asking) = (0, false);
+        let request = &self.operations[operation].request;
+        1 << match &self.cluster {
+            Some(cluster) if request.key(client, &mut self.rendered) => {
+                cluster.holder(&self.rendered)
+            }
+            _ => client.number() as usize % self.targets.len(),
+        }
+    }
+
+    fn unreachable(&mut self, target: usize) {
+        if let Some(cluster) = &mut self.cluster {
+            cluster.unreachable(target);
+        }
     }
 
     fn conn(&self, target: usize) -> Conn {
@@ -199,6 +274,10 @@ impl Protocol for Redis {
             if let Some(later) = self.scripts.len().checked_sub(conn.awaited) {
                 let name = reply.text().try_into().map_err(|_| Reason::Body)?;
                 self.scripts[later].name = name;
+            } else if let Some(cluster) = &mut self.cluster
+                && conn.awaited == self.scripts.len() + 1
+            {
+                cluster.learn(reply, conn.target);
             }
             conn.awaited -= 1;
         }
@@ -222,6 +301,10 @@ impl Protocol for Redis {
             Bracket::Opens => conn.gathering = true,
             Bracket::Closes => conn.gathering = false,
         }
+        asked.asked = std::mem::take(&mut asked.asking);
+        if asked.asked {
+            write::command(&["ASKING"], out);
+        }
         request.write(client, &self.scripts, &mut self.rendered, out);
         Ok(())
     }
@@ -238,10 +321,17 @@ impl Protocol for Redis {
             if reply.kind() == Kind::Push {
                 continue;
             }
+            if std::mem::take(&mut asked.asked) {
+                continue;
+            }
             let expect = &self.operations[asked.operation].expect;
             let error = reply.error();
             let verdict = match error {
-                Some(error) => Err(Reason::Server(Told::new(error))),
+                Some(error) => match redirected(&mut self.cluster, asked, error, conn.target) {
+                    Some(Ok(target)) => return Received::Elsewhere(target),
+                    Some(Err(reason)) => Err(reason),
+                    None => Err(Reason::Server(Told::new(error))),
+                },
                 None => check(expect, &mut asked.awaited, reply),
             };
             // What was gathered for EXEC must not become part of the next transaction, and a

@@ -116,6 +116,11 @@ pub enum Driver {
         /// The version of the protocol, 2 or 3.
         #[serde(default = "Driver::default_resp")]
         resp: u8,
+        /// Whether the targets are nodes of a Redis Cluster, all its masters among them: each
+        /// command goes to the node that has its first key. Then a client, or where `pipeline`
+        /// or an open schedule says so a group of them, has a connection to each.
+        #[serde(default)]
+        cluster: bool,
     },
     /// `SQLite`, in the agent's process, a thread a client.
     Sqlite {

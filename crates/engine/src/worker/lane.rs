@@ -81,6 +81,8 @@ pub(super) enum Task {
     Resting { until: Instant },
     /// The operation waits for the connection.
     Waiting(OperationIndex),
+    /// The operation was asked of a server that said to ask another, and waits for the connection.
+    Redirected(OperationIndex),
     /// The operation's answer is awaited.
     Asking(OperationIndex),
     /// The transaction pauses.

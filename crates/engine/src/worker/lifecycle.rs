@@ -110,7 +110,7 @@ impl<P: Protocol> Worker<'_, P> {
                 if self.is_reached(index) {
                     self.ask(io, index, operation, now);
                 } else {
-                    self.wait_for_lines(io, index, operation, now);
+                    self.wait_for_lines(io, index, Task::Waiting(operation), now);
                 }
             }
             Step::Wait(length) => {
@@ -122,14 +122,8 @@ impl<P: Protocol> Worker<'_, P> {
     }
 
     /// Lets the operation wait for the connections that are not there, which are made.
-    fn wait_for_lines<I: Io>(
-        &mut self,
-        io: &mut I,
-        index: u32,
-        operation: OperationIndex,
-        now: Instant,
-    ) {
-        self.lanes[index as usize].task = Task::Waiting(operation);
+    fn wait_for_lines<I: Io>(&mut self, io: &mut I, index: u32, task: Task, now: Instant) {
+        self.lanes[index as usize].task = task;
         for link in self.links_to(index) {
             match self.lines[link as usize].state {
                 State::Down { retry } if retry <= now => self.connect(io, link, now),
@@ -152,6 +146,20 @@ impl<P: Protocol> Worker<'_, P> {
         lane.asked = now;
         lane.operation_bytes = Bytes::default();
         self.recorder.due(lane.operation, lane.intended);
+        if self.say(io, index, operation, now) {
+            self.timeouts.start(self.id(Who::Lane(index)), now);
+        }
+    }
+
+    /// Sends the requests of an operation that is counted already; whether they could be written.
+    #[inline]
+    pub(super) fn say<I: Io>(
+        &mut self,
+        io: &mut I,
+        index: u32,
+        operation: OperationIndex,
+        now: Instant,
+    ) -> bool {
         for link in self.links_to(index) {
             self.cork(io, link);
             let lane = &mut self.lanes[index as usize];
@@ -163,14 +171,30 @@ impl<P: Protocol> Worker<'_, P> {
             {
                 out.truncate(before);
                 self.end_operation(index, Outcome::Failed, Some(reason), now);
-                return self.finish(io, index, Outcome::Failed, now);
+                self.finish(io, index, Outcome::Failed, now);
+                return false;
             }
             lane.operation_bytes.out += (out.len() - before) as u64;
             line.asking.push_back(index);
         }
         self.lanes[index as usize].task = Task::Asking(operation);
         self.mark_sent(index, now);
-        self.timeouts.start(self.id(Who::Lane(index)), now);
+        true
+    }
+
+    /// Asks another server the same, as the one that was asked says; both are one operation.
+    fn redirect<I: Io>(&mut self, io: &mut I, index: u32, target: usize, now: Instant) {
+        let lane = &mut self.lanes[index as usize];
+        let Task::Asking(operation) = lane.task else { return };
+        lane.places = 1 << target;
+        // The time-out goes on, except while there is no connection, which has its own.
+        let up = self.is_reached(index);
+        if !(up && self.say(io, index, operation, now)) {
+            self.timeouts.stop(self.id(Who::Lane(index)));
+        }
+        if !up {
+            self.wait_for_lines(io, index, Task::Redirected(operation), now);
+        }
     }
 
     /// The transaction's first byte is handed to the system, or its connection begun.
@@ -223,14 +247,17 @@ impl<P: Protocol> Worker<'_, P> {
                 Received::Further | Received::Of(_) => {
                     received = Received::Broken(Reason::Surplus);
                 }
-                Received::Part | Received::Reply { .. } | Received::Broken(_) => {}
+                Received::Part
+                | Received::Elsewhere(_)
+                | Received::Reply { .. }
+                | Received::Broken(_) => {}
             }
             line.asking.remove(turn);
             (turn, kept) = (0, false);
             if received == Received::Part {
                 continue;
             }
-            let answered = matches!(received, Received::Reply { .. });
+            let answered = !matches!(received, Received::Broken(_));
             if answered && !bytes.is_empty() && line.asking.is_empty() {
                 received = Received::Broken(Reason::Surplus);
             }
@@ -258,6 +285,7 @@ impl<P: Protocol> Worker<'_, P> {
     ) {
         let (outcome, reason, keep) = match received {
             Received::More | Received::Further | Received::Of(_) | Received::Part => return,
+            Received::Elsewhere(target) => return self.redirect(io, index, target, now),
             Received::Reply { verdict: Ok(()), keep } => (Outcome::Ok, None, keep),
             Received::Reply { verdict: Err(reason), keep } => (Outcome::Failed, Some(reason), keep),
             Received::Broken(reason) => (Outcome::Failed, Some(reason), false),
@@ -382,7 +410,7 @@ impl<P: Protocol> Worker<'_, P> {
     /// A connection that was lost or not made is tried again, if anybody wants it.
     fn retry<I: Io>(&mut self, io: &mut I, link: Link, now: Instant) {
         let wants = |lane: u32| match self.lanes[lane as usize].task {
-            Task::Waiting(_) => true,
+            Task::Waiting(_) | Task::Redirected(_) => true,
             Task::Finished => false,
             _ => !self.fresh,
         };

@@ -34,7 +34,7 @@ impl<P: Protocol> Worker<'_, P> {
 
     /// Whether the lane waits for the connection.
     fn waits(&self, lane: u32, link: Link) -> bool {
-        matches!(self.lanes[lane as usize].task, Task::Waiting(_))
+        matches!(self.lanes[lane as usize].task, Task::Waiting(_) | Task::Redirected(_))
             && self.links_to(lane).any(|other| other == link)
     }
 
@@ -173,7 +173,12 @@ impl<P: Protocol> Worker<'_, P> {
                 Task::Waiting(operation) if self.is_reached(lane) => {
                     self.ask(io, lane, operation, now);
                 }
-                Task::Waiting(_) => {}
+                Task::Redirected(operation) if self.is_reached(lane) => {
+                    if self.say(io, lane, operation, now) {
+                        self.timeouts.start(self.id(Who::Lane(lane)), now);
+                    }
+                }
+                Task::Waiting(_) | Task::Redirected(_) => {}
                 _ => self.offer(lane, now),
             }
         }
@@ -294,9 +299,13 @@ impl<P: Protocol> Worker<'_, P> {
         self.timeouts.stop(self.id(Who::Line(link)));
         self.end_connect(link, since, outcome, Some(reason), now);
         self.down(link, now);
+        self.protocol.unreachable(self.lines[link as usize].target);
         if self.waiting(link).is_some() {
             for lane in self.lanes_of(link) {
                 if self.waits(lane, link) {
+                    if let Task::Redirected(_) = self.lanes[lane as usize].task {
+                        self.end_operation(lane, outcome, Some(reason), now);
+                    }
                     self.finish(io, lane, outcome, now);
                 }
             }

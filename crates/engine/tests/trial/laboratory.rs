@@ -83,12 +83,28 @@ pub fn measure(plan: &Value) -> Measured {
 
 /// Runs a Plan that is asked to end so long after it began, and reads what it left.
 pub fn broken_off(plan: &Value, after: Duration) -> (Finished, Measured) {
+    ended_by(plan, || std::thread::sleep(after))
+}
+
+/// Runs a Plan while `work` is done beside it, ends it when that is done or has failed, and reads
+/// what it left.
+pub fn beside(plan: &Value, work: impl FnOnce() + Send) -> Measured {
+    ended_by(plan, work).1
+}
+
+fn ended_by(plan: &Value, work: impl FnOnce() + Send) -> (Finished, Measured) {
+    struct Stop<'a>(&'a AtomicBool);
+    impl Drop for Stop<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
     let stop = AtomicBool::new(false);
     let out = SharedBytes::default();
     let finished = std::thread::scope(|scope| {
         scope.spawn(|| {
-            std::thread::sleep(after);
-            stop.store(true, Ordering::Relaxed);
+            let _at_the_end = Stop(&stop);
+            work();
         });
         let control = Control { stop: &stop, progress: None, allow_debug: true };
         run(&plan.to_string(), Box::new(out.clone()), control).unwrap()

@@ -1,6 +1,7 @@
 //! Whole trials: against the simulator, whose figures are known, and against real sockets.
 
 mod agent;
+mod cluster;
 mod file;
 mod in_process;
 mod laboratory;

@@ -1,9 +1,11 @@
 //! Redis's serialization protocol, RESP 2 and RESP 3.
 //!
 //! [`Messages`] cuts the answers out of what arrives and [`Reply`] tells what one says;
-//! [`Commands`] reads what a client asks and [`write`] writes either side's messages. Absent:
-//! streamed strings and aggregates (`$?`, `*?`), which no server sends, and what commands mean.
+//! [`Commands`] reads what a client asks and [`write`] writes either side's messages; [`cluster`]
+//! knows which server has a key. Absent: streamed strings and aggregates (`$?`, `*?`), which no
+//! server sends, and what commands mean.
 
+pub mod cluster;
 mod commands;
 mod messages;
 mod reply;

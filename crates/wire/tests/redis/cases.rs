@@ -98,6 +98,48 @@ pub const REPLIES: &[Case] = &[
         ),
         &["Array 1: Integer(1)"],
     ),
+    good(
+        "a slot that has moved, and one that is being moved",
+        "-MOVED 3999 127.0.0.1:6381\r\n-ASK 16383 ::1:7000\r\n-MOVED 0 :7000\r\n",
+        &[
+            "Error 1: Error(MOVED 3999 127.0.0.1:6381) failed: MOVED 3999 127.0.0.1:6381 \
+             elsewhere: 3999 at 127.0.0.1 6381",
+            "Error 1: Error(ASK 16383 ::1:7000) failed: ASK 16383 ::1:7000 \
+             elsewhere: 16383 at ::1 7000 once",
+            "Error 1: Error(MOVED 0 :7000) failed: MOVED 0 :7000 elsewhere: 0 at  7000",
+        ],
+    ),
+    good(
+        "errors that send nobody elsewhere",
+        "-MOVED 16384 a:1\r\n-MOVED 1 a\r\n-MOVED 1 a:70000\r\n-ASK\r\n-MOVED 1\r\n",
+        &[
+            "Error 1: Error(MOVED 16384 a:1) failed: MOVED 16384 a:1",
+            "Error 1: Error(MOVED 1 a) failed: MOVED 1 a",
+            "Error 1: Error(MOVED 1 a:70000) failed: MOVED 1 a:70000",
+            "Error 1: Error(ASK) failed: ASK",
+            "Error 1: Error(MOVED 1) failed: MOVED 1",
+        ],
+    ),
+    good(
+        "slots, one range with a replica and one with a name beside",
+        concat!(
+            "*2\r\n*4\r\n:0\r\n:5\r\n*4\r\n$1\r\na\r\n:1\r\n$2\r\nid\r\n*0\r\n",
+            "*4\r\n$1\r\nb\r\n:2\r\n$2\r\nid\r\n*0\r\n",
+            "*3\r\n:6\r\n:6\r\n*4\r\n$-1\r\n:3\r\n$2\r\nid\r\n",
+            "*2\r\n$8\r\nhostname\r\n$1\r\nh\r\n",
+        ),
+        &["Array 2: Integer(0) Integer(5) String(a) Integer(1) String(id) String(b) Integer(2) \
+           String(id) Integer(6) Integer(6) Null() Integer(3) String(id) String(hostname) \
+           String(h) slots: 0 to 5 at a 1 slots: 6 to 6 at  3"],
+    ),
+    good(
+        "slots that are none",
+        "*4\r\n:9\r\n:5\r\n+a\r\n:1\r\n*4\r\n:0\r\n:16384\r\n+a\r\n:1\r\n",
+        &[
+            "Array 4: Integer(9) Integer(5) Status(a) Integer(1)",
+            "Array 4: Integer(0) Integer(16384) Status(a) Integer(1)",
+        ],
+    ),
     torn("half a string", "$5\r\nhel", &[]),
     torn("a string without its end", "+OK\r\n$5\r\nhello\r", &["Status 1: Status(OK)"]),
     torn("half a header", "*2\r\n:1\r\n$1", &[]),

@@ -1,5 +1,6 @@
 //! Eats bytes with the readers in slices of given sizes and tells what was understood.
 
+use wire::redis::cluster::{Redirect, ranges};
 use wire::redis::{Commands, Error, Messages, Reply};
 
 /// How the bytes ended.
@@ -26,7 +27,7 @@ fn pieces<'a>(bytes: &'a [u8], cuts: &'a [usize]) -> impl Iterator<Item = &'a [u
     })
 }
 
-/// A reply as a line: its type, number of rows, and scalars.
+/// A reply as a line: its type, number of rows, scalars, and who it says is to be asked.
 fn told(reply: Reply<'_>) -> String {
     use std::fmt::Write as _;
 
@@ -36,6 +37,14 @@ fn told(reply: Reply<'_>) -> String {
     }
     if let Some(error) = reply.error() {
         write!(line, " failed: {}", error.escape_ascii()).unwrap();
+        if let Some(Redirect { asking, slot, node }) = Redirect::read(error) {
+            let (once, host) = (if asking { " once" } else { "" }, node.host.escape_ascii());
+            write!(line, " elsewhere: {slot} at {host} {}{once}", node.port).unwrap();
+        }
+    }
+    for range in ranges(reply) {
+        let (first, last, host) = (range.first, range.last, range.node.host.escape_ascii());
+        write!(line, " slots: {first} to {last} at {host} {}", range.node.port).unwrap();
     }
     line
 }

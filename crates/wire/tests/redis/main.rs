@@ -8,7 +8,7 @@ use std::path::Path;
 
 use eat::Ending;
 use proptest::prelude::*;
-use wire::redis::{Error, MAX_LINE_BYTES, Messages, write};
+use wire::redis::{Error, MAX_LINE_BYTES, Messages, cluster, write};
 
 #[test]
 fn replies_are_read_whole_and_in_pieces() {
@@ -80,6 +80,24 @@ fn commands_are_read_whole_and_in_pieces() {
     }
 }
 
+/// The values are those that `redis-server` 7.0 gave to `CLUSTER KEYSLOT`.
+#[test]
+fn keys_lie_in_the_slots_that_servers_say() {
+    for (key, slot) in [
+        ("", 0),
+        ("123456789", 0x31c3),
+        ("foo", 12182),
+        ("{user1000}.following", 3443),
+        ("{user1000}.followers", 3443),
+        ("foo{}{bar}", 8363),
+        ("foo{{bar}}zap", 4015),
+        ("foo{bar}{zap}", 5061),
+        ("foo{bar", 15278),
+    ] {
+        assert_eq!(cluster::slot(key.as_bytes()), slot, "{key}");
+    }
+}
+
 #[test]
 fn what_is_written_on_a_line_stays_on_it() {
     let mut out = Vec::new();
@@ -102,6 +120,15 @@ fn the_fuzz_corpus_is_eaten_alike_in_any_pieces() {
 }
 
 proptest! {
+    #[test]
+    fn keys_lie_in_the_slots_that_another_codec_says(
+        key in prop::collection::vec(prop::sample::select(b"{}ab\0\xff".to_vec()), 0..12),
+        rest in prop::collection::vec(any::<u8>(), 0..40),
+    ) {
+        let key = [key, rest].concat();
+        prop_assert_eq!(cluster::slot(&key), redis_protocol::redis_keyslot(&key));
+    }
+
     #[test]
     fn any_bytes_are_eaten_alike_in_any_pieces(
         bytes in prop::collection::vec(any::<u8>(), 0..200),

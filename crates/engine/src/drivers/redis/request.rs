@@ -33,6 +33,8 @@ pub struct Request {
     /// Arguments, those of lists left out.
     count: usize,
     lists: Vec<ValueId>,
+    /// The first key, or where it would stand.
+    key: Option<Argument>,
     pub bracket: Bracket,
 }
 
@@ -62,13 +64,32 @@ const UNANSWERED: [&str; 9] = [
 ];
 /// Commands about those that follow on the same connection.
 const GATHERING: [&str; 3] = ["MULTI", "EXEC", "WATCH"];
+/// Commands whose first key is their second argument, or their third; of others it is the first.
+const SECOND: [&str; 13] = [
+    "BITOP",
+    "DEBUG",
+    "LMPOP",
+    "MEMORY",
+    "OBJECT",
+    "SINTERCARD",
+    "XGROUP",
+    "XINFO",
+    "ZDIFF",
+    "ZINTER",
+    "ZINTERCARD",
+    "ZMPOP",
+    "ZUNION",
+];
+const THIRD: [&str; 8] =
+    ["EVAL", "EVALSHA", "EVAL_RO", "EVALSHA_RO", "FCALL", "FCALL_RO", "BLMPOP", "BZMPOP"];
 
 impl Request {
-    /// Compiles an operation; `shared` when clients share connections. A script it needs is added.
+    /// Compiles an operation; `apart` says why commands that follow one another on a connection do
+    /// not belong together, if so. A script it needs is added.
     pub fn compile(
         operation: &OperationInfo,
         arguments: &[Argument],
-        shared: bool,
+        apart: Option<&str>,
         scripts: &mut Vec<Script>,
     ) -> Result<Request, PlanError> {
         let constant = |index: usize| arguments.get(index).and_then(|a| a.template.constant());
@@ -79,15 +100,16 @@ impl Request {
         if mute || UNANSWERED.contains(&name.as_str()) {
             return Err(PlanError::new(field(), &name, "an operation has one reply"));
         }
-        if shared && GATHERING.contains(&name.as_str()) {
-            let why = "clients that share a connection (`pipeline`) would gather each other's \
-                       commands";
+        if let Some(why) = apart
+            && GATHERING.contains(&name.as_str())
+        {
             return Err(PlanError::new(field(), &name, why));
         }
         let mut request = Request {
             parts: Vec::new(),
             count: arguments.iter().filter(|argument| argument.list.is_none()).count(),
             lists: arguments.iter().filter_map(|argument| argument.list).collect(),
+            key: arguments.get(first_key(&name, arguments)).cloned(),
             bracket: match name.as_str() {
                 "MULTI" | "WATCH" => Bracket::Opens,
                 "EXEC" | "DISCARD" | "UNWATCH" => Bracket::Closes,
@@ -113,6 +135,21 @@ impl Request {
             }
         }
         Ok(request)
+    }
+
+    /// Writes the first key, if there is one.
+    #[inline]
+    pub fn key(&self, client: &Client, key: &mut Vec<u8>) -> bool {
+        key.clear();
+        let Some(Argument { template, list }) = &self.key else { return false };
+        match list {
+            None => template.render(client, key),
+            Some(list) => match elements(client, *list).first() {
+                Some(&element) => template.render(&Element { client, list: *list, element }, key),
+                None => return false,
+            },
+        }
+        true
     }
 
     /// The literal at its end.
@@ -157,6 +194,21 @@ impl Request {
                 Part::Script(script) => write::string(&scripts[*script].name, out),
             }
         }
+    }
+}
+
+/// Where a command's first key stands.
+fn first_key(name: &str, arguments: &[Argument]) -> usize {
+    let is_streams = |argument: &Argument| {
+        argument.template.constant().is_some_and(|word| word.eq_ignore_ascii_case(b"streams"))
+    };
+    match name {
+        "XREAD" | "XREADGROUP" => {
+            arguments.iter().position(is_streams).map_or(arguments.len(), |at| at + 1)
+        }
+        _ if SECOND.contains(&name) => 2,
+        _ if THIRD.contains(&name) => 3,
+        _ => 1,
     }
 }
 

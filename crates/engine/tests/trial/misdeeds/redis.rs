@@ -1,11 +1,13 @@
 //! Redis.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use super::{Protocol, simulated_misdeeds};
+use wire::redis::{Commands, write};
+
+use super::{Protocol, server, simulated_misdeeds};
 
 const ANSWER: &[u8] = b"$5\r\nhello\r\n";
 const REQUEST: &[u8] = b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n";
@@ -76,6 +78,54 @@ fn slow_and_talkative_servers_are_served_all_the_same() {
 #[test]
 fn answers_without_a_question_are_noticed() {
     REDIS.expect_eager(ANSWER);
+}
+
+const CLUSTER: Protocol = Protocol { keys: keys_of_a_cluster, open: |_| Some(()), request };
+
+fn keys_of_a_cluster(address: &str) -> Value {
+    let mut keys = keys(address);
+    keys["driver"]["cluster"] = true.into();
+    keys
+}
+
+/// A node that gives one answer about its slots, another to `ASKING`, and a third to the rest;
+/// `PORT` in it stands for its own.
+fn node(slots: &'static [u8], asking: &'static [u8], error: &'static str) -> String {
+    server(move |mut stream| {
+        let port = stream.local_addr().unwrap().port().to_string();
+        let mut answer = Vec::new();
+        write::error(&error.replace("PORT", &port), &mut answer);
+        let (mut commands, mut bytes, mut out) = (Commands::default(), [0; 4096], Vec::new());
+        while let Ok(count @ 1..) = stream.read(&mut bytes) {
+            let mut input = &bytes[..count];
+            while let Some(command) = commands.next(&mut input).unwrap() {
+                out.extend_from_slice(match command.name() {
+                    b"CLUSTER" => slots,
+                    b"ASKING" => asking,
+                    _ => &answer,
+                });
+            }
+            let _client_may_be_gone = stream.write_all(&out);
+            out.clear();
+        }
+    })
+}
+
+#[test]
+fn nodes_that_send_everybody_elsewhere_are_not_asked_forever() {
+    for (name, slots, asking, error, message) in [
+        ("in a circle", "*0\r\n", "+OK\r\n", "MOVED 1 :PORT", "MOVED 1 :"),
+        ("once, in a circle", "*0\r\n", "+OK\r\n", "ASK 1 127.0.0.1:PORT", "ASK 1 127.0.0.1:"),
+        ("asking refused", "*0\r\n", "-ERR no\r\n", "ASK 1 :PORT", "ASK 1 :"),
+        ("to nobody", "*0\r\n", "", "MOVED 1 127.0.0.9:1", "127.0.0.9:1: no target of the Plan"),
+        ("to no place", "*0\r\n", "", "MOVED 1 there", "MOVED 1 there"),
+        ("to no slot", "*0\r\n", "", "MOVED 99999 :PORT", "MOVED 99999 :"),
+        ("slots that are none", "*1\r\n*1\r\n:70000\r\n", "", "ERR no", "ERR no"),
+        ("no cluster", "-ERR cluster support disabled\r\n", "", "", "cluster support disabled"),
+    ] {
+        let address = node(slots.as_bytes(), asking.as_bytes(), error);
+        CLUSTER.expect(name, &address, [0, 6, 0, 0], message);
+    }
 }
 
 #[test]
