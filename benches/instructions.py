@@ -132,6 +132,9 @@ def main() -> None:
     parser.add_argument("--binaries", type=Path, default=ROOT / "target/release")
     parser.add_argument("--settle", action="store_true", help="settle on what is counted")
     options = parser.parse_args()
+    if why := unavailable():
+        print(f"benchlab: instructions are not counted: {why}", file=sys.stderr)
+        sys.exit(1 if os.environ.get("CI") else 0)
     settled: dict[str, Any] = json.loads(SETTLED.read_text()) if SETTLED.exists() else {}
     compiler = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True)
     by = settled.pop(COMPILER, compiler.stdout.strip())
@@ -139,9 +142,6 @@ def main() -> None:
         # Another compiler's counts say nothing of what was changed here.
         print(f"benchlab: instructions are not counted: they were settled on by {by}")
         return
-    if why := unavailable():
-        print(f"benchlab: instructions are not counted: {why}", file=sys.stderr)
-        sys.exit(1 if os.environ.get("CI") else 0)
     agent, codecs = (options.binaries / name for name in ("agent", "codecs"))
     counts = {name: of_worker(agent, keys()) for name, keys in WORKERS.items()}
     counts |= {f"codec, {protocol}": of_codec(codecs, protocol) for protocol in CODECS}

@@ -173,6 +173,9 @@ def measure(
 
 def _against(plan: Mapping[str, Any], url: str) -> dict[str, Any]:
     made = copy.deepcopy(dict(plan))
+    # It is one server that has every key.
+    alone = {"sharding": None, "cluster": False}
+    made["driver"] |= {name: value for name, value in alone.items() if name in made["driver"]}
     made["driver"]["targets"] = [url]
     if "password" in made["driver"]:
         # Everyone is let in, and none but a database's asks for a name.

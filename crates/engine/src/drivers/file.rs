@@ -311,9 +311,7 @@ impl Session<'_> {
         match self.driver.receive(&mut (), &mut self.asked, &mut &*bytes) {
             Received::Reply { verdict, .. } => verdict?,
             Received::Broken(reason) => return Err(reason),
-            Received::More | Received::Further | Received::Of(_) | Received::Part => {
-                return Err(Reason::Unanswered);
-            }
+            _ => return Err(Reason::Unanswered),
         }
         Ok(((self.out.len() - Order::BYTES) as u64, read as u64))
     }

@@ -74,7 +74,7 @@ pub struct Asked {
     redirections: u8,
     asking: bool,
     /// Whether the reply to `ASKING` comes before its own.
-    asked: bool,
+    announced: bool,
 }
 
 impl Redis {
@@ -301,8 +301,8 @@ impl Protocol for Redis {
             Bracket::Opens => conn.gathering = true,
             Bracket::Closes => conn.gathering = false,
         }
-        asked.asked = std::mem::take(&mut asked.asking);
-        if asked.asked {
+        asked.announced = std::mem::take(&mut asked.asking);
+        if asked.announced {
             write::command(&["ASKING"], out);
         }
         request.write(client, &self.scripts, &mut self.rendered, out);
@@ -321,7 +321,7 @@ impl Protocol for Redis {
             if reply.kind() == Kind::Push {
                 continue;
             }
-            if std::mem::take(&mut asked.asked) {
+            if std::mem::take(&mut asked.announced) {
                 continue;
             }
             let expect = &self.operations[asked.operation].expect;

@@ -166,12 +166,8 @@ impl<'a, P: Protocol> Worker<'a, P> {
             } else {
                 program.client(number, total)
             };
-            Lane::new(
-                group * spread,
-                protocol.asked(),
-                client,
-                Quota::new(plan.stop, number, total),
-            )
+            let quota = Quota::new(plan.stop, number, total);
+            Lane::new(group * spread, protocol.asked(), client, quota)
         };
         let places = |line: (u32, u32)| (0..depth).map(move |place| (line, place));
         let groups = (0..).zip(share.clients());
