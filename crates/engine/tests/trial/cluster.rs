@@ -102,7 +102,7 @@ const SLOTS: [&[(u16, u16)]; 3] =
 fn holder(key: &str) -> usize {
     let slot = slot(key.as_bytes());
     let has = |ranges: &&[(u16, u16)]| ranges.iter().any(|(a, b)| (*a..=*b).contains(&slot));
-    SLOTS.iter().position(|ranges| has(ranges)).unwrap()
+    SLOTS.iter().position(has).unwrap()
 }
 
 /// Three masters that know each other.
@@ -183,7 +183,8 @@ fn each_command_goes_to_the_node_that_has_its_key() {
     }
     let nodes = masters();
     let script = "return redis.call('GET', KEYS[1])";
-    let sha: String = Sha1::digest(script).iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits = Sha1::digest(script);
+    let sha = digits.iter().fold(String::new(), |sha, byte| sha + &format!("{byte:02x}"));
     for node in &nodes {
         let answer = node.say(&format!("SCRIPT LOAD \"{script}\""));
         assert!(answer.contains(&sha), "{answer}");
