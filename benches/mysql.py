@@ -100,6 +100,7 @@ def mariadb(cpu: int) -> Iterator[str]:
         command = [
             *("mariadbd", *common, f"--port={port}", "--bind-address=127.0.0.1"),
             *(f"--socket={folder}/socket", f"--pid-file={folder}/pid"),
+            f"--log-error={folder}/log",
             *(f"--init-file={folder}/init.sql", "--innodb-flush-log-at-trx-commit=0"),
         ]
         with interleave.server(command, port, cpu) as address:
