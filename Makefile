@@ -56,8 +56,9 @@ format: build
 	$(BIN)/ruff format python tests benches studies
 	$(BIN)/ruff check --fix python tests benches studies
 
-bench: build
-	$(BIN)/python benches/http.py
+bench: build servers
+	for each in http redis postgresql mysql memcached file open; do \
+		$(BIN)/python benches/$$each.py || exit 1; done
 
 # The engine is built already; with it in one go nothing that both need is compiled anew.
 instructions: build
@@ -70,6 +71,7 @@ fuzz:
 wheel: $(VENV)/installed $(ENGINES)
 	rm -rf python/benchlab/studies && cp -r studies python/benchlab/studies
 	$(BIN)/maturin build --locked --release --out dist
+	rm -rf python/benchlab/studies
 
 clean:
 	rm -rf $(VENV) target dist python/benchlab/bin python/benchlab/*.so
