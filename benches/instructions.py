@@ -46,12 +46,11 @@ def http() -> dict[str, Any]:
 
 
 def redis() -> dict[str, Any]:
-    """Sixteen commands at a time on each of 50 connections, answers of 100 bytes."""
-    value = "v" * 100
-    echo = {"name": "echo", "request": {"command": ["ECHO", value]}, "expect": {"reply": value}}
+    """Sixteen commands at a time on each of 50 connections, the values empty."""
+    get = {"name": "get", "request": {"command": ["GET", "bench"]}, "expect": {"reply": ""}}
     return {
         "driver": {"kind": "redis", "targets": ["redis://127.0.0.1:1"]},
-        "workload": {"transactions": [{"name": "echo", "operations": [echo]}]},
+        "workload": {"transactions": [{"name": "get", "operations": [get]}]},
         "schedule": {"closed": {"clients": 50 * 16}},
         "pipeline": 16,
     }
@@ -60,8 +59,10 @@ def redis() -> dict[str, Any]:
 WORKERS = {"worker, HTTP": http, "worker, Redis, pipeline 16": redis}
 
 
-def counted(command: list[str], text: str = "", part: str | None = None) -> int:
-    """The instructions of a run of this command, which is given the text, or of a part of it."""
+def counted(command: list[str], text: str = "", part: str | None = None) -> tuple[int, str]:
+    """The instructions of a run of this command, which is given the text, or of a part of it; and
+    what it said to people.
+    """
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "callgrind")
         tool = ["valgrind", "--quiet", "--tool=callgrind", f"--callgrind-out-file={report}"]
@@ -72,7 +73,8 @@ def counted(command: list[str], text: str = "", part: str | None = None) -> int:
         if run.returncode != 0:
             sys.exit(f"{command[0]} ended with {run.returncode}: {run.stderr.decode()}")
         lines = report.read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("summary:"))
+    counts = (int(line.split()[1]) for line in lines if line.startswith("summary:"))
+    return next(counts), run.stderr.decode()
 
 
 def of_worker(agent: Path, keys: Mapping[str, Any]) -> float:
@@ -87,7 +89,12 @@ def of_worker(agent: Path, keys: Mapping[str, Any]) -> float:
             "sim": {"latency_ns": 20_000, "servers": 1, "service": {"constant_ns": 1_000}},
             **keys,
         }
-        return counted([str(agent)], json.dumps(plan), HANDLER)
+        count, progress = counted([str(agent), "--progress"], json.dumps(plan), HANDLER)
+        seconds = [json.loads(line) for line in progress.splitlines()]
+        # What an answer that is wrong costs is another figure.
+        if (right := sum(second["completed"] for second in seconds)) != transactions:
+            sys.exit(f"{right} of {transactions} transactions ended well")
+        return count
 
     return (run(2 * TRANSACTIONS) - run(TRANSACTIONS)) / TRANSACTIONS
 
@@ -96,7 +103,7 @@ def of_codec(codecs: Path, protocol: str) -> float:
     """Instructions a request and its answer."""
 
     def run(exchanges: int) -> int:
-        return counted([str(codecs), protocol, str(exchanges)])
+        return counted([str(codecs), protocol, str(exchanges)])[0]
 
     return (run(2 * EXCHANGES) - run(EXCHANGES)) / EXCHANGES
 
