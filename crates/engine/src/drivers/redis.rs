@@ -6,8 +6,8 @@
 //! error reply is a failed operation, also within that of `EXEC`; text, content, number of elements
 //! and records by their keys are checked. In a cluster a command goes to the node that has its
 //! first key, and is asked again where a node says to (`MOVED`, `ASK`); keys of several slots are
-//! refused by the node. Absent: in a cluster a replica that takes over while a trial runs, reads
-//! from replicas and transactions (`MULTI`); subscriptions.
+//! refused by the node; a replica that takes over is found where it is among the targets. Absent:
+//! in a cluster reads from replicas and transactions (`MULTI`); subscriptions.
 
 mod cluster;
 mod request;
