@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -72,6 +73,10 @@ def postgresql(cpu: int) -> Iterator[int]:
         flags = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         serve = as_server([str(programs() / "postgres"), "-D", data, *flags])
         with interleave.server(serve, port, cpu):
+            # It listens before it lets anybody in.
+            asked = [str(programs() / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port)]
+            while subprocess.run(asked, check=False).returncode == 1:
+                time.sleep(0.05)
             fill = [str(programs() / "pgbench"), "-i", "-q", f"-s{SCALE}"]
             subprocess.run([*fill, *place(port)], **quiet)
             yield port
