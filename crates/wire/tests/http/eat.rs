@@ -1,6 +1,11 @@
 //! Eats bytes with the readers in slices of given sizes and tells what was understood.
 
+#[path = "../eating/pieces.rs"]
+mod pieces;
+
 use wire::http::{Error, Event, Heads, Jar, Kind, RequestEvent, Requests, Responses, follow};
+
+use pieces::pieces;
 
 /// A message as it was understood.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,20 +23,6 @@ pub enum Ending {
     Clean,
     /// In a message that cannot be completed, or at bytes that are none.
     Broken(Error),
-}
-
-/// Cuts `bytes` into pieces of the lengths in `cuts`, repeated as often as needed.
-fn pieces<'a>(bytes: &'a [u8], cuts: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {
-    let mut rest = bytes;
-    let mut cuts = cuts.iter().copied().cycle();
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let (piece, behind) = rest.split_at(cuts.next()?.clamp(1, rest.len()));
-        rest = behind;
-        Some(piece)
-    })
 }
 
 /// Reads answers to requests of one kind.

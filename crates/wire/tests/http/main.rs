@@ -1,10 +1,10 @@
 //! The HTTP readers and writers against one table of cases, properties and the fuzz corpus.
 
 mod cases;
+#[path = "../eating/corpus.rs"]
+mod corpus;
 mod eat;
 mod manners;
-
-use std::path::Path;
 
 use eat::{Ending, Message};
 use proptest::prelude::*;
@@ -104,13 +104,7 @@ fn common_statuses_have_their_phrase() {
 
 #[test]
 fn the_fuzz_corpus_is_eaten_alike_in_any_pieces() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/http_messages");
-    let mut count = 0;
-    for entry in std::fs::read_dir(corpus).unwrap() {
-        eat::any(&std::fs::read(entry.unwrap().path()).unwrap(), &[3, 5, 2, 11]);
-        count += 1;
-    }
-    assert!(count >= 20, "the corpus has only {count} files");
+    corpus::eaten("http_messages", eat::any);
 }
 
 proptest! {

@@ -1,34 +1,19 @@
 //! Eats bytes with the readers in slices of given sizes and tells what was understood.
 
+#[path = "../eating/ending.rs"]
+mod ending;
+#[path = "../eating/pieces.rs"]
+mod pieces;
+
 use std::fmt::Write as _;
 
 use wire::ldap::{
     Asked, Attributes, Error, Message, Messages, Outcome, Request, Said, Texts, codes,
 };
 
-/// How the bytes ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// Between two messages.
-    Clean,
-    /// Within a message.
-    Waiting,
-    Broken(Error),
-}
+use pieces::pieces;
 
-/// Cuts `bytes` into pieces of the lengths in `cuts`, repeated as often as needed.
-fn pieces<'a>(bytes: &'a [u8], cuts: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {
-    let mut rest = bytes;
-    let mut cuts = cuts.iter().copied().cycle();
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let (piece, behind) = rest.split_at(cuts.next()?.clamp(1, rest.len()));
-        rest = behind;
-        Some(piece)
-    })
-}
+pub type Ending = ending::Ending<Error>;
 
 fn texts(texts: Texts<'_>) -> String {
     texts.map(|text| text.escape_ascii().to_string()).collect::<Vec<_>>().join("|")

@@ -1,9 +1,9 @@
 //! The memcached readers and writers against one table of cases, properties and the fuzz corpus.
 
 mod cases;
+#[path = "../eating/corpus.rs"]
+mod corpus;
 mod eat;
-
-use std::path::Path;
 
 use eat::Ending;
 use proptest::prelude::*;
@@ -63,13 +63,7 @@ fn a_word_is_one_word() {
 
 #[test]
 fn the_fuzz_corpus_is_eaten_alike_in_any_pieces() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/memcached_messages");
-    let mut count = 0;
-    for entry in std::fs::read_dir(corpus).unwrap() {
-        eat::any(&std::fs::read(entry.unwrap().path()).unwrap(), &[3, 5, 2, 11]);
-        count += 1;
-    }
-    assert!(count >= 20, "the corpus has only {count} files");
+    corpus::eaten("memcached_messages", eat::any);
 }
 
 proptest! {

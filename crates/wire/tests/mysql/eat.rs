@@ -1,38 +1,23 @@
 //! Eats bytes with the readers in slices of given sizes and tells what was understood.
 
+#[path = "../eating/ending.rs"]
+mod ending;
+#[path = "../eating/pieces.rs"]
+mod pieces;
+
 use wire::mysql::{
     Account, Answers, Column, Columns, Error, Event, Kind, Login, Packets, Progress, Question,
     Server, Session, capability,
 };
+
+use pieces::pieces;
 
 /// What a client of today, one of `MariaDB`, and one of old agree on with their servers.
 pub const TODAY: u64 = capability::PROTOCOL_41 | capability::DEPRECATE_EOF;
 pub const CACHING: u64 = TODAY | capability::CACHE_COLUMNS;
 pub const OF_OLD: u64 = capability::PROTOCOL_41;
 
-/// How the bytes ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// Behind all that was awaited.
-    Clean,
-    /// Before the end of what is awaited.
-    Waiting,
-    Broken(Error),
-}
-
-/// Cuts `bytes` into pieces of the lengths in `cuts`, repeated as often as needed.
-fn pieces<'a>(bytes: &'a [u8], cuts: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {
-    let mut rest = bytes;
-    let mut cuts = cuts.iter().copied().cycle();
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let (piece, behind) = rest.split_at(cuts.next()?.clamp(1, rest.len()));
-        rest = behind;
-        Some(piece)
-    })
-}
+pub type Ending = ending::Ending<Error>;
 
 /// Reads answers of one kind, one after another; rows are told with their values.
 pub fn answers(

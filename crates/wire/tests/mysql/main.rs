@@ -2,9 +2,9 @@
 //! fuzz corpus.
 
 mod cases;
+#[path = "../eating/corpus.rs"]
+mod corpus;
 mod eat;
-
-use std::path::Path;
 
 use cases::framed;
 use eat::{CACHING, Ending, OF_OLD, TODAY};
@@ -286,13 +286,7 @@ fn literals_are_written_so_that_nothing_in_them_is_more_than_text() {
 
 #[test]
 fn the_fuzz_corpus_is_eaten_alike_in_any_pieces() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/mysql_messages");
-    let mut count = 0;
-    for entry in std::fs::read_dir(corpus).unwrap() {
-        eat::any(&std::fs::read(entry.unwrap().path()).unwrap(), &[3, 5, 2, 11]);
-        count += 1;
-    }
-    assert!(count >= 20, "the corpus has only {count} files");
+    corpus::eaten("mysql_messages", eat::any);
 }
 
 proptest! {

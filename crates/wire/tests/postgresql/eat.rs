@@ -1,20 +1,11 @@
 //! Eats bytes with the readers in slices of given sizes and tells what was understood.
 
+#[path = "../eating/pieces.rs"]
+mod pieces;
+
 use wire::postgresql::{Answer, Error, Heard, Message, Messages, Row, Server, affected};
 
-/// Cuts `bytes` into pieces of the lengths in `cuts`, repeated as often as needed.
-fn pieces<'a>(bytes: &'a [u8], cuts: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {
-    let mut rest = bytes;
-    let mut cuts = cuts.iter().copied().cycle();
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let (piece, behind) = rest.split_at(cuts.next()?.clamp(1, rest.len()));
-        rest = behind;
-        Some(piece)
-    })
-}
+use pieces::pieces;
 
 /// What a server's bytes say, a line a message; whether they end between two; and the error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

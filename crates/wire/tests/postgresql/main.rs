@@ -2,10 +2,10 @@
 //! properties and the fuzz corpus.
 
 mod cases;
+#[path = "../eating/corpus.rs"]
+mod corpus;
 mod eat;
 mod oracle;
-
-use std::path::Path;
 
 use eat::Said;
 use proptest::prelude::*;
@@ -152,27 +152,7 @@ fn an_answer_out_of_place_in_a_log_in_is_an_error() {
 
 #[test]
 fn the_fuzz_corpus_is_eaten_alike_in_any_pieces() {
-    let corpus =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/postgresql_messages");
-    let mut count = 0;
-    for entry in std::fs::read_dir(corpus).unwrap() {
-        eat::any(&std::fs::read(entry.unwrap().path()).unwrap(), &[3, 5, 2, 11]);
-        count += 1;
-    }
-    assert!(count >= 20, "the corpus has only {count} files");
-}
-
-#[test]
-#[ignore = "writes the corpus that the test above reads"]
-fn write_the_fuzz_corpus() {
-    let corpus =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/postgresql_messages");
-    std::fs::create_dir_all(&corpus).unwrap();
-    let requests = asked();
-    let all = cases::CASES.iter().map(|case| case.bytes).chain([&requests[..], &requests[8..]]);
-    for (index, bytes) in all.enumerate() {
-        std::fs::write(corpus.join(format!("case_{index:02}")), bytes).unwrap();
-    }
+    corpus::eaten("postgresql_messages", eat::any);
 }
 
 proptest! {

@@ -1,31 +1,16 @@
 //! Eats bytes with the readers in slices of given sizes and tells what was understood.
 
+#[path = "../eating/ending.rs"]
+mod ending;
+#[path = "../eating/pieces.rs"]
+mod pieces;
+
 use wire::redis::cluster::{Redirect, ranges};
 use wire::redis::{Commands, Error, Messages, Reply};
 
-/// How the bytes ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// Between two messages.
-    Clean,
-    /// Within a message.
-    Waiting,
-    Broken(Error),
-}
+use pieces::pieces;
 
-/// Cuts `bytes` into pieces of the lengths in `cuts`, repeated as often as needed.
-fn pieces<'a>(bytes: &'a [u8], cuts: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {
-    let mut rest = bytes;
-    let mut cuts = cuts.iter().copied().cycle();
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let (piece, behind) = rest.split_at(cuts.next()?.clamp(1, rest.len()));
-        rest = behind;
-        Some(piece)
-    })
-}
+pub type Ending = ending::Ending<Error>;
 
 /// A reply as a line: its type, number of rows, scalars, and who it says is to be asked.
 fn told(reply: Reply<'_>) -> String {

@@ -2,9 +2,9 @@
 //! fuzz corpus.
 
 mod cases;
+#[path = "../eating/corpus.rs"]
+mod corpus;
 mod eat;
-
-use std::path::Path;
 
 use eat::Ending;
 use proptest::prelude::*;
@@ -110,13 +110,7 @@ fn what_is_written_on_a_line_stays_on_it() {
 
 #[test]
 fn the_fuzz_corpus_is_eaten_alike_in_any_pieces() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/redis_messages");
-    let mut count = 0;
-    for entry in std::fs::read_dir(corpus).unwrap() {
-        eat::any(&std::fs::read(entry.unwrap().path()).unwrap(), &[3, 5, 2, 11]);
-        count += 1;
-    }
-    assert!(count >= 20, "the corpus has only {count} files");
+    corpus::eaten("redis_messages", eat::any);
 }
 
 proptest! {
