@@ -1,6 +1,10 @@
 """Servers made from nothing: real ones, asked, killed, put back, and gone without a trace."""
 
+import os
 import signal
+import subprocess
+import sys
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,16 +18,18 @@ from benchlab.lab.opening import KNOWN
 from benchlab.load import agent
 from benchlab.load.plan import loading_plan, make_plan
 from benchlab.model.cases import cases
-from benchlab.model.errors import HostError
+from benchlab.model.errors import HostError, InputError
 from benchlab.model.experiment import Case, System
 from benchlab.model.reading import read_mapping
 from benchlab.store.measurement import Measurement
 from benchlab.systems import KINDS, Place, redis
-from benchlab.systems.server import Server, ServerKind
+from benchlab.systems.server import Recipe, Server, ServerKind
 
 pytestmark = pytest.mark.real
 
 MADE = sorted(name for name, kind in KINDS.items() if isinstance(kind, ServerKind))
+COMMAND = "from benchlab.cli.main import main; main()"
+NOBODYS = Recipe(start=["true"], answers=lambda: None, user="no-such-user")
 STORES = [name for name in MADE if name != "nginx"]
 
 
@@ -139,6 +145,60 @@ def test_a_wrong_setting_is_told_in_the_servers_own_words(
     with pytest.raises(HostError) as refused:
         made(kind, settings=settings)
     assert said in str(refused.value)
+
+
+def test_files_of_the_experiment_are_served_and_stay_in_their_folder(
+    made: Callable[..., tuple[Case, Server]],
+) -> None:
+    _, server = made("nginx", files={"deep/page.html": "on port ${port}"})
+    with urllib.request.urlopen(f"{server.urls[0]}/deep/page.html", timeout=5) as answer:
+        assert answer.read().decode() == f"on port {server.port}"
+    with pytest.raises(InputError) as refused:
+        made("nginx", files={"../nginx.conf": "events {}"})
+    assert refused.value.key == 'systems.nginx.files."../nginx.conf"'
+
+
+def test_a_user_that_is_not_here_is_told(
+    leash: Leash, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    kind = ServerKind("x", ("true",), "http://127.0.0.1:${port}", lambda bed: NOBODYS)
+    with pytest.raises(HostError, match="there is no user `no-such-user` here"):
+        kind.start("x", System(kind="x"), Place(leash, tmp_path / "system"))
+
+
+def test_a_kind_from_another_package_is_known_and_a_broken_one_is_refused_with_its_reason(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "brought-1.dist-info").mkdir()
+    (tmp_path / "brought-1.dist-info" / "METADATA").write_text("Name: brought\nVersion: 1\n")
+    points = "[benchlab.systems]\nbrought = brought:KIND\nbroken = brought:NO_SUCH\n"
+    (tmp_path / "brought-1.dist-info" / "entry_points.txt").write_text(points)
+    (tmp_path / "brought.py").write_text("from benchlab.systems.nginx import KIND\n")
+    (tmp_path / "x.yaml").write_text(
+        "experiment: x\nsystems:\n"
+        "  theirs: {kind: brought, settings: {keepalive_timeout: 10}}\n  other: {kind: broken}\n"
+        "workload: {mix: {page: {get: /}}}\nload: {clients: 1}\n"
+    )
+    path = os.pathsep.join((str(tmp_path), *sys.path))
+
+    def planned(only: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-c", COMMAND, "plan", "x.yaml", "--only", only],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+    code, said = planned("system=theirs")
+    assert (code, "system=theirs" in said) == (0, True), said
+    code, said = planned("system=other")
+    assert code == 4
+    assert "the kind `broken` of brought:NO_SUCH cannot be loaded: AttributeError" in said
+    assert "Traceback" not in said
 
 
 def test_what_is_missing_is_told_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -219,15 +219,16 @@ def _reasons(seen: Counted, counts: Mapping[str, float]) -> str:
 
 def _with_remedy(message: str) -> str:
     """The engine's word, and what can be done where that is not plain."""
-    found = (remedy for beginning, remedy in _REMEDIES.items() if beginning in message)
+    found = (remedy for words, remedy in _REMEDIES.items() if words in message)
     return message + next(found, "")
 
 
 _REMEDIES = {
     "TLS: invalid peer certificate": " (trust its maker by `tls: {ca: FILE}` of the system, or "
     "take any certificate by `tls: {verify: false}`, in `try` by --insecure)",
+    "NOAUTH": " (give its password by REDISCLI_AUTH, or in the URL as ${env:NAME})",
 }
-"""By the beginning of what the engine says."""
+"""By words of what the engine or the server says."""
 
 
 def _expects(seen: Counted) -> bool:

@@ -95,18 +95,7 @@ class Started:
         self._names["pid"] = str(self.process.pid)
 
     def _write(self, file: str, content: str) -> None:
-        path = (self.folder / self.fill(file)).resolve()
-        if not path.is_relative_to(self.folder.resolve()):
-            raise InputError(
-                "a file of a system lies in its own folder: give a relative path",
-                key=join(join("systems", self.name) + ".files", file),
-            )
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(self.fill(content))
-        except OSError as error:
-            what = f"{self.name}: its file `{file}` cannot be written: {error.strerror}"
-            raise HostError(what) from error
+        write_own(self.folder, self.fill(file), self.fill(content), file_key(self.name, file))
 
     def died(self) -> str | None:
         """How its program ended, once nothing of its tree is left."""
@@ -146,6 +135,27 @@ class Started:
             self.process.trim_log()
         texts = [tail(path) for path in (self.log, *sorted(self.folder.rglob("*.log")))]
         return "\n".join(text for text in texts if text)
+
+
+def file_key(name: str, file: str) -> str:
+    """Where a file of a system stands in the experiment file."""
+    return join(join("systems", name) + ".files", file)
+
+
+def write_own(folder: Path, file: str, content: str, key: str) -> None:
+    """Writes a file that the experiment file gives a system; whoever the system is may read it.
+
+    Raises InputError unless it lies in the folder, HostError when it cannot be written.
+    """
+    path = (folder / file).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        what = "a file of a system lies in its own folder: give a relative path"
+        raise InputError(what, key=key)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    except OSError as error:
+        raise HostError(f"{key}: the file cannot be written: {error.strerror}") from error
 
 
 def missing(system: System) -> str | None:

@@ -42,10 +42,9 @@ def recipe(bed: Bed) -> Recipe:
     configuration = CONFIGURATION.format(
         folder=bed.folder, port=bed.port, main=main, events=events, http=lines(tuple(given))
     )
-    served = {f"files/{name}": content for name, content in bed.system.files.items()}
     return Recipe(
         start=[programs.path("nginx"), "-e", "stderr", "-c", str(Path(bed.folder, "nginx.conf"))],
-        files={"nginx.conf": configuration, **served},
+        files={"nginx.conf": configuration},
         answers=lambda: answers(f"http://127.0.0.1:{bed.port}/"),
     )
 

@@ -3,10 +3,12 @@
 Absent: the kinds themselves, each a module beside this one.
 """
 
+from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
-from benchlab.model.errors import InputError
+from benchlab.model.errors import HostError, InputError
 from benchlab.model.experiment import System
 from benchlab.systems import (
     at,
@@ -20,7 +22,7 @@ from benchlab.systems import (
     redis,
     sqlite,
 )
-from benchlab.systems.protocol import Kind
+from benchlab.systems.protocol import Instance, Kind, Place
 
 GROUP = "benchlab.systems"
 """Entry points of other packages that bring kinds of their own, each by its name."""
@@ -36,7 +38,41 @@ KINDS: dict[str, Kind] = {
     "sqlite": sqlite,
 }
 """Kinds the lab starts itself."""
-KINDS |= {point.name: point.load() for point in entry_points(group=GROUP)}
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A kind of another package that cannot be loaded: an experiment that uses it is refused."""
+
+    why: str
+    keys = frozenset({"settings", "environment", "files"})
+
+    def missing(self, system: System) -> str | None:
+        """Always why."""
+        return self.why
+
+    def start(self, name: str, system: System, place: Place) -> Instance:
+        """Raises HostError."""
+        raise HostError(f"{name}: {self.why}")
+
+    def expected_urls(self, system: System) -> tuple[str, ...]:
+        """Raises HostError."""
+        raise HostError(f"the kind `{system.kind}` of {self.why}")
+
+    def describe(self, system: System) -> dict[str, Any]:
+        """Nothing that is known."""
+        return {}
+
+
+def _brought(point: EntryPoint) -> Kind:
+    try:
+        kind: Kind = point.load()
+    except Exception as error:
+        return Broken(f"{point.value} cannot be loaded: {error!r:.200}")
+    return kind
+
+
+KINDS |= {point.name: _brought(point) for point in entry_points(group=GROUP)}
 
 
 def kind_of(name: str, system: System) -> Kind:

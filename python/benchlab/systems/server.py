@@ -1,8 +1,9 @@
 """Servers that the lab makes from nothing, each by a recipe: the part that is the same for all.
 
-A server has a folder, a free port on loopback and a random password of its own. The password goes
-to the agent through its environment and into files that the server's user alone may read. Absent:
-what any one server needs (a module beside this one has its recipe), and several of them together.
+A server has a folder, a free port on loopback and, where it knows passwords, a random one of its
+own. That goes to the agent through its environment and into files that the server's user alone may
+read. Absent: what any one server needs (a module beside this one has its recipe), and several of
+them together.
 """
 
 import contextlib
@@ -23,7 +24,14 @@ from benchlab.host.processes import Process, tail
 from benchlab.model.errors import HostError
 from benchlab.model.experiment import Command, System
 from benchlab.model.secrets import PASSWORD
-from benchlab.systems.command import POLL_S, fill, how_it_ended, run_command
+from benchlab.systems.command import (
+    POLL_S,
+    file_key,
+    fill,
+    how_it_ended,
+    run_command,
+    write_own,
+)
 from benchlab.systems.protocol import Place, StoppedError
 from benchlab.systems.reach import NotReadyError
 
@@ -61,7 +69,8 @@ class Recipe:
     prepare: Sequence[Sequence[str]] = ()
     """Commands that make its data, before it starts."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """Files of its folder by their names."""
+    """Files of its folder by their names, which its user alone may read; those that the experiment
+    file gives are in its folder `files`."""
     user: str | None = None
     """Whom it runs as where the lab is root; None where it may be root too."""
     data: str | None = None
@@ -89,7 +98,7 @@ class Server:
         self.recipe = kind.recipe(bed)
         self._names = {"dir": str(self.folder), "port": str(port)}
         self._names["here"] = str(place.here.absolute())
-        self._environment = dict(system.environment)
+        self._system = system
         self.process: Process | None = None
 
     @property
@@ -104,6 +113,9 @@ class Server:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch(mode=0o600)
             path.write_text(content)
+        for file, content in self._system.files.items():
+            text = fill(content, self._names)
+            write_own(self.folder / "files", file, text, file_key(self.name, file))
         self._give_away(self.folder)
         for command in self.recipe.prepare:
             line = shlex.join(self._as_user(command))
@@ -121,7 +133,9 @@ class Server:
             self._as_user(self.recipe.start),
             log=self.log,
             cpus=self._place.cpus,
-            environment={key: fill(text, self._names) for key, text in self._environment.items()},
+            environment={
+                key: fill(text, self._names) for key, text in self._system.environment.items()
+            },
             folder=self.folder,
         )
         deadline = time.monotonic() + READY_S
@@ -190,20 +204,29 @@ class Server:
         user = self.recipe.user
         if user is None or os.geteuid() != 0:
             return list(command)
-        group = pwd.getpwnam(user).pw_gid
+        group = _account(user).pw_gid
         return ["setpriv", f"--reuid={user}", f"--regid={group}", "--init-groups", *command]
 
     def _give_away(self, path: Path) -> None:
         """Makes a folder and all in it the server's user's, where that is another."""
         if self.recipe.user is None or os.geteuid() != 0:
             return
-        found = pwd.getpwnam(self.recipe.user)
+        found = _account(self.recipe.user)
         for each in (path, *path.rglob("*")):
             os.chown(each, found.pw_uid, found.pw_gid, follow_symlinks=False)
 
     def _with_log(self, what: str) -> str:
         lines = self.log_tail().splitlines()[-LOG_LINES:]
         return what + ("; its log ends:\n" + "\n".join(lines) if lines else "; it wrote nothing")
+
+
+def _account(user: str) -> pwd.struct_passwd:
+    """The user a server runs as. Raises HostError where the machine has none of that name."""
+    try:
+        return pwd.getpwnam(user)
+    except KeyError as error:
+        what = f"there is no user `{user}` here, whom the server would run as instead of root"
+        raise HostError(f"{what}: run the lab as an ordinary user") from error
 
 
 @dataclass(frozen=True)
