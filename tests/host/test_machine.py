@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 
 import polars
+import psutil
 import pytest
 
 from benchlab.host import cores, fingerprint, ports, programs
@@ -86,7 +87,7 @@ def test_probes_see_what_a_tree_spends_ended_children_included(
 ) -> None:
     log = tmp_path / "log"  # type: ignore[operator]
     process = leash.start([sys.executable, "-c", SPENDER], log=log)
-    probes = Probes({"system": Root(process.keeper, is_keeper=True)})
+    probes = Probes({"system": lambda: {"": Root(process.keeper, is_keeper=True)}})
     probes.start()
     deadline = time.monotonic() + 20
     while "spent" not in process.log_tail():
@@ -112,7 +113,8 @@ def test_probes_see_what_a_tree_spends_ended_children_included(
 
 def test_a_sample_costs_little(leash: Leash) -> None:
     process = leash.start(["sleep", "600"])
-    probes = Probes({"system": Root(process.keeper, is_keeper=True), "agent": Root(os.getpid())})
+    keeper = Root(process.keeper, is_keeper=True)
+    probes = Probes({"system": lambda: {"": keeper}, "agent": lambda: {"": Root(os.getpid())}})
     probes.start()
     probes.stop()
     assert probes.samples == 2
@@ -121,12 +123,44 @@ def test_a_sample_costs_little(leash: Leash) -> None:
 
 def test_a_tree_that_is_gone_ends_its_probes_quietly(leash: Leash) -> None:
     process = leash.start(["sleep", "600"])
-    probes = Probes({"system": Root(process.keeper, is_keeper=True)})
+    probes = Probes({"system": lambda: {"": Root(process.keeper, is_keeper=True)}})
     probes.start()
     process.kill()
     seen = probes.stop()
     counts = seen.filter(polars.col("counter") == "processes")["value"].to_list()
     assert counts == [1.0, 0.0]
+
+
+def test_members_are_probed_each_and_together_and_count_on_when_started_again(
+    leash: Leash,
+) -> None:
+    spends = [sys.executable, "-c", "sum(range(30_000_000)); import time; time.sleep(600)"]
+    roots = {name: leash.start(spends) for name in ("one", "two")}
+    probes = Probes(
+        {"system": lambda: {n: Root(p.keeper, is_keeper=True) for n, p in roots.items()}}
+    )
+    probes.start()
+    deadline = time.monotonic() + 20
+    while min(psutil.Process(p.pid).cpu_times().user for p in roots.values()) < 0.3:
+        assert time.monotonic() < deadline
+        leash.listen(0.01)
+    taken = probes.samples
+    while probes.samples < taken + 2:
+        assert time.monotonic() < deadline
+        leash.listen(0.01)
+    roots["two"].kill()
+    roots["two"] = leash.start(["sleep", "600"])
+    seen = probes.stop()
+
+    def last(member: str, counter: str) -> float:
+        rows = seen.filter((polars.col("member") == member) & (polars.col("counter") == counter))
+        return float(rows["value"][-1])
+
+    assert last("two", "cpu_user_s") >= 0.3, "what the first one spent stays counted"
+    assert last("", "cpu_user_s") == pytest.approx(
+        last("one", "cpu_user_s") + last("two", "cpu_user_s")
+    )
+    assert last("", "processes") == 2
 
 
 def test_the_fingerprint_is_the_same_twice_and_names_the_machine() -> None:

@@ -1,4 +1,14 @@
-"""Small real servers that behave as no server should."""
+"""Small real servers that behave as no server should, and how one that was made is driven."""
+
+from pathlib import Path
+
+from benchlab.host.processes import Leash
+from benchlab.load import agent
+from benchlab.load.plan import loading_plan, make_plan
+from benchlab.model.experiment import Case
+from benchlab.model.secrets import PASSWORD
+from benchlab.store.measurement import Measurement
+from benchlab.systems.members import Members
 
 GARBAGE = """
 import socket, sys
@@ -52,3 +62,23 @@ http {
 }
 """
 """A configuration that makes nginx a daemon."""
+
+
+def driven(case: Case, server: Members, leash: Leash, folder: Path, loading: bool = False) -> int:
+    """Asks the server, or loads its data; the number of transactions, all of which went well."""
+    folder.mkdir()
+    plan = (
+        loading_plan(case, urls=server.urls, seed=1)
+        if loading
+        else make_plan(case, urls=server.urls, seed=1, session=0, block=0)
+    )
+    assert plan is not None
+    agent.run(plan, folder, leash=leash, secrets=server.secrets)
+    measurement = Measurement.read(folder / agent.MEASUREMENT)
+    totals = measurement.totals()
+    bad = {name: totals[name] for name in ("failed", "timed_out", "unknown") if totals[name]}
+    assert not bad, measurement.events("error")
+    assert b"${env:" in (folder / agent.PLAN).read_bytes() or "@" not in server.urls[0]
+    for file in folder.iterdir():
+        assert server.secrets[PASSWORD].encode() not in file.read_bytes()
+    return totals["ok"]

@@ -5,98 +5,49 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
+from servers import driven
 
-from benchlab.host import ports, programs
+from benchlab.host import ports
 from benchlab.host.processes import Leash
-from benchlab.lab.opening import KNOWN
-from benchlab.load import agent
-from benchlab.load.plan import loading_plan, make_plan
-from benchlab.model.cases import cases
 from benchlab.model.errors import HostError, InputError
 from benchlab.model.experiment import Case, System
-from benchlab.model.reading import read_mapping
-from benchlab.store.measurement import Measurement
+from benchlab.model.secrets import PASSWORD
 from benchlab.systems import KINDS, Place, redis
-from benchlab.systems.server import Recipe, Server, ServerKind
+from benchlab.systems.members import Members, ServerKind
+from benchlab.systems.server import Recipe
 
 pytestmark = pytest.mark.real
 
-MADE = sorted(name for name, kind in KINDS.items() if isinstance(kind, ServerKind))
+MADE = sorted(
+    name
+    for name, kind in KINDS.items()
+    if isinstance(kind, ServerKind) and len(kind.members(System(kind=name))) == 1
+)
 COMMAND = "from benchlab.cli.main import main; main()"
 NOBODYS = Recipe(start=["true"], answers=lambda: None, user="no-such-user")
 STORES = [name for name in MADE if name != "nginx"]
 
 
-@pytest.fixture
-def leash() -> Iterator[Leash]:
-    with Leash() as leash:
-        yield leash
-
-
-@pytest.fixture
-def made(
-    leash: Leash, tmp_path: Path, program: Callable[[str], str]
-) -> Callable[..., tuple[Case, Server]]:
-    """Makes a server of a kind."""
-
-    def make(kind: str, **keys: Any) -> tuple[Case, Server]:
-        found = KINDS[kind]
-        assert isinstance(found, ServerKind)
-        for need in found.needs:
-            if not programs.look(need).is_there:
-                program(need)
-        workload = {"name": "records", "data": {"records": 5000}}
-        if kind == "nginx":
-            workload = {"mix": {"page": {"get": "/", "expect": {"status": 204}}}}
-        load = {"clients": 4, "transactions": 2000, "warmup": 0}
-        text = {"experiment": "x", "systems": {kind: keys}, "workload": workload, "load": load}
-        case = cases(read_mapping(text, known=KNOWN))[0]
-        folder = leash.folder() / "system"
-        return case, found.start(kind, case.system, Place(leash, folder))
-
-    return make
-
-
-def driven(case: Case, server: Server, leash: Leash, folder: Path, loading: bool = False) -> int:
-    """Asks the server, or loads its data; the number of transactions, all of which went well."""
-    folder.mkdir()
-    plan = (
-        loading_plan(case, urls=server.urls, seed=1)
-        if loading
-        else make_plan(case, urls=server.urls, seed=1, session=0, block=0)
-    )
-    assert plan is not None
-    agent.run(plan, folder, leash=leash, secrets=server.secrets)
-    measurement = Measurement.read(folder / agent.MEASUREMENT)
-    totals = measurement.totals()
-    bad = {name: totals[name] for name in ("failed", "timed_out", "unknown") if totals[name]}
-    assert not bad, measurement.events("error")
-    assert b"${env:" in (folder / agent.PLAN).read_bytes() or "@" not in server.urls[0]
-    for file in folder.iterdir():
-        assert server.secrets["BENCHLAB_PASSWORD"].encode() not in file.read_bytes()
-    return totals["ok"]
-
-
 @pytest.mark.parametrize("kind", MADE)
 def test_a_server_is_made_asked_killed_made_again_and_gone(
-    kind: str, made: Callable[..., tuple[Case, Server]], leash: Leash, tmp_path: Path
+    kind: str, made: Callable[..., tuple[Case, Members]], leash: Leash, tmp_path: Path
 ) -> None:
     for number in range(3):
         case, server = made(kind)
         if kind in STORES:
             assert driven(case, server, leash, tmp_path / f"load-{number}", loading=True) == 5
         assert driven(case, server, leash, tmp_path / f"ask-{number}") == 2000
-        assert server.process is not None
-        tree, port = server.process.tree(), server.port
+        (member,) = server.members.values()
+        assert member.process is not None
+        tree, port = member.process.tree(), member.port
         assert tree
         if number == 1:
-            server.process.send_signal(signal.SIGKILL)
+            member.process.send_signal(signal.SIGKILL)
             while server.died() is None:
                 leash.listen(0.01)
             assert "signal 9" in (server.died() or "")
@@ -109,7 +60,7 @@ def test_a_server_is_made_asked_killed_made_again_and_gone(
 
 @pytest.mark.parametrize("kind", [name for name in STORES if name != "memcached"])
 def test_data_go_back_to_what_was_kept(
-    kind: str, made: Callable[..., tuple[Case, Server]], leash: Leash, tmp_path: Path
+    kind: str, made: Callable[..., tuple[Case, Members]], leash: Leash, tmp_path: Path
 ) -> None:
     case, server = made(kind)
     driven(case, server, leash, tmp_path / "load", loading=True)
@@ -120,9 +71,9 @@ def test_data_go_back_to_what_was_kept(
     _, other = made(kind)
     other.stop(10.0)
     again = KINDS[kind].start(
-        kind, case.system, Place(leash, leash.folder() / "again", password=server.password)
+        kind, case.system, Place(leash, leash.folder() / "again", password=server.secrets[PASSWORD])
     )
-    assert isinstance(again, Server)
+    assert isinstance(again, Members)
     again.restore(tmp_path / "snapshot")
     assert driven(case, again, leash, tmp_path / "restored") == 2000
 
@@ -140,7 +91,7 @@ def test_data_go_back_to_what_was_kept(
     ],
 )
 def test_a_wrong_setting_is_told_in_the_servers_own_words(
-    kind: str, settings: dict[str, str], said: str, made: Callable[..., tuple[Case, Server]]
+    kind: str, settings: dict[str, str], said: str, made: Callable[..., tuple[Case, Members]]
 ) -> None:
     with pytest.raises(HostError) as refused:
         made(kind, settings=settings)
@@ -148,11 +99,11 @@ def test_a_wrong_setting_is_told_in_the_servers_own_words(
 
 
 def test_files_of_the_experiment_are_served_and_stay_in_their_folder(
-    made: Callable[..., tuple[Case, Server]],
+    made: Callable[..., tuple[Case, Members]],
 ) -> None:
     _, server = made("nginx", files={"deep/page.html": "on port ${port}"})
     with urllib.request.urlopen(f"{server.urls[0]}/deep/page.html", timeout=5) as answer:
-        assert answer.read().decode() == f"on port {server.port}"
+        assert answer.read().decode() == f"on port {server.members[''].port}"
     with pytest.raises(InputError) as refused:
         made("nginx", files={"../nginx.conf": "events {}"})
     assert refused.value.key == 'systems.nginx.files."../nginx.conf"'

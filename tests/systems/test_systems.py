@@ -204,8 +204,7 @@ def test_what_already_runs_is_reached_and_left_alone(place: Place) -> None:
     instance = kind_of("staging", system).start("staging", system, there)
     assert instance.urls == server.urls
     assert server.process is not None
-    assert instance.root is not None
-    assert instance.root.pid == server.process.pid
+    assert instance.roots[""].pid == server.process.pid
     instance.stop(1)
     assert server.died() is None
     assert len(paused) == 1

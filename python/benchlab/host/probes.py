@@ -13,7 +13,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -96,16 +96,25 @@ class _Tree:
     """A process and all below it, summed.
 
     CPU time and I/O of children that have ended are in their parents' counters, so the sums go on.
-    A sum never falls: what a vanished process had counted by itself alone is kept.
+    A sum never falls: what a vanished process had counted by itself alone is kept, and what is
+    started again in its place counts on.
     """
 
     root: Root
     pids: list[int] = field(default_factory=list)
     switches: tuple[float, float] = (0.0, 0.0)
     highest: dict[str, float] = field(default_factory=dict)
+    before: dict[str, float] = field(default_factory=dict)
+    """What the trees had counted whose place this one has taken."""
 
-    def sample(self, files: _Files, slow: bool) -> Figures:
-        if slow:
+    def follow(self, root: Root) -> None:
+        """Goes on with another tree in place of one that has ended."""
+        if root != self.root:
+            self.root, self.pids, self.switches = root, [], (0.0, 0.0)
+            self.before = dict(self.highest)
+
+    def sample(self, files: _Files, slow: bool) -> dict[str, float]:
+        if slow or not self.pids:
             fresh = [self.root.pid, *watchdog.descendants(self.root.pid)]
             for gone in set(self.pids) - set(fresh):
                 for name in ("stat", "io"):
@@ -144,9 +153,10 @@ class _Tree:
             "involuntary_switches": self.switches[1],
         }
         for name, value in sums.items():
-            sums[name] = self.highest[name] = max(value, self.highest.get(name, 0.0))
+            counted = self.before.get(name, 0.0) + value
+            sums[name] = self.highest[name] = max(counted, self.highest.get(name, 0.0))
         sums |= {"resident_bytes": resident * _PAGE, "threads": threads, "processes": processes}
-        return {("", name): value for name, value in sums.items()}
+        return sums
 
     def _count_switches(self, files: _Files) -> tuple[float, float]:
         voluntary = involuntary = 0
@@ -161,6 +171,30 @@ class _Tree:
                         voluntary += int(last[1].split()[1])
                         involuntary += int(last[2].split()[1])
         return float(voluntary), float(involuntary)
+
+
+Roots = Mapping[str, Root]
+"""Of a source, by the names of its members; one that has none has the empty name."""
+
+
+@dataclass
+class _Source:
+    """The trees of a source's members, and their sum."""
+
+    roots: Callable[[], Roots]
+    trees: dict[str, _Tree] = field(default_factory=dict)
+
+    def sample(self, files: _Files, slow: bool) -> Figures:
+        if slow or not self.trees:
+            for member, root in self.roots().items():
+                self.trees.setdefault(member, _Tree(root)).follow(root)
+        found: Figures = {}
+        for member, tree in self.trees.items():
+            for name, value in tree.sample(files, slow).items():
+                if member:
+                    found[member, name] = value
+                found["", name] = found.get(("", name), 0.0) + value
+        return found
 
 
 def _host(files: _Files, slow: bool) -> Figures:
@@ -192,12 +226,12 @@ def _host(files: _Files, slow: bool) -> Figures:
 class Probes:
     """A thread that samples until it is stopped.
 
-    `trees` maps a source (`system`, `agent`) to the root of its processes. The host is sampled
-    always.
+    `sources` tells by its name (`system`, `agent`) where the processes of a source are; it is asked
+    again each second, since members come and go. The host is sampled always.
     """
 
-    def __init__(self, trees: Mapping[str, Root]) -> None:
-        self._trees = {source: _Tree(root) for source, root in trees.items()}
+    def __init__(self, sources: Mapping[str, Callable[[], Roots]]) -> None:
+        self._sources = {source: _Source(roots) for source, roots in sources.items()}
         self._files = _Files()
         self._columns: dict[str, list[object]] = {name: [] for name in COLUMNS}
         self._chunks: list[polars.DataFrame] = []
@@ -217,7 +251,7 @@ class Probes:
     def watch(self, source: str, root: Root) -> None:
         """Samples one more tree from now on."""
         with self._lock:
-            self._trees[source] = _Tree(root)
+            self._sources[source] = _Source(lambda: {"": root})
 
     def stop(self) -> polars.DataFrame:
         """Takes the last sample and returns all of them, long and tidy.
@@ -253,12 +287,12 @@ class Probes:
     def _sample(self, slow: bool) -> None:
         began = time.thread_time()
         with self._lock:
-            trees = dict(self._trees)
+            sources = dict(self._sources)
         before = time.monotonic_ns()
         self._keep("host", before, _host(self._files, slow))
-        for source, tree in trees.items():
+        for name, source in sources.items():
             before = time.monotonic_ns()
-            self._keep(source, before, tree.sample(self._files, slow or not tree.pids))
+            self._keep(name, before, source.sample(self._files, slow))
         self.samples += 1
         if len(self._columns["value"]) > CHUNK_ROWS:
             self._pack()

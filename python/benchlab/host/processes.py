@@ -76,6 +76,11 @@ class Process:
         for pid in target:
             watchdog.send_signal(pid, number)
 
+    def signal_tree(self, number: int) -> None:
+        """Signals everything of the tree."""
+        for pid in self.tree():
+            watchdog.send_signal(pid, number)
+
     def stop(self, grace_s: float = 10.0, number: int = signal.SIGTERM) -> None:
         """Ends the tree: the program is asked, then what it left, then all of it is killed.
 

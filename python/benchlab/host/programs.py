@@ -31,6 +31,7 @@ PACKAGES: dict[str, str] = {
     "nginx": "nginx-light",
     "node": "nodejs",
     "npm": "npm",
+    "pg_basebackup": "postgresql-client",
     "postgres": "postgresql",
     "psql": "postgresql-client",
     "python3": "python3",

@@ -136,7 +136,7 @@ class Trials:
             rate = float(told.completed)
             setting.emit(events.Progress(case.name, told.second, rate, told.errors, told.p99_s))
 
-        probes = Probes({} if instance.root is None else {"system": instance.root})
+        probes = Probes({"system": lambda: instance.roots})
 
         def on_started(process: Process) -> None:
             probes.watch("agent", Root(process.keeper, is_keeper=True))

@@ -52,6 +52,12 @@ class System(Frozen):
     tls: Tls | None = None
     restart: Command | None = None
     placement: str = "own"
+    instances: int | None = None
+    """How many like members it is made of."""
+    replicas: int | None = None
+    """How many members follow each that takes writes."""
+    masters: int | None = None
+    """How many members share the data between them."""
     before_session: tuple[Command, ...] = ()
     before_trial: tuple[Command, ...] = ()
     start: str | None = None

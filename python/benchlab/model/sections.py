@@ -47,6 +47,7 @@ SMALLEST_EFFECT = 0.03
 SESSIONS_COMPARED = 8
 SESSIONS_EXPLORED = 3
 BLOCKS = 2
+MOST_MEMBERS = 64
 MOST_SESSIONS = 40
 """The exact sign-flip p is quick up to here."""
 
@@ -161,6 +162,9 @@ SYSTEM_FORMS: dict[str, Form] = {
     "tls": Reading(_tls, _TLS.schema()),
     "restart": _RUN,
     "placement": Reading(_placement, {"type": ["string", "integer"]}),
+    "instances": Count(high=MOST_MEMBERS),
+    "replicas": Count(low=0, high=MOST_MEMBERS),
+    "masters": Count(high=MOST_MEMBERS),
     "before_session": ListOf(_RUN, single=True),
     "before_trial": ListOf(_RUN, single=True),
     "start": mentions.COMMAND_LINE,
@@ -172,7 +176,7 @@ SYSTEM_FORMS: dict[str, Form] = {
 }
 SYSTEM = Record(
     SYSTEM_FORMS,
-    later=("metrics_at", "instances", "source", "build", "version", "program"),
+    later=("metrics_at", "source", "build", "version", "program"),
 )
 
 

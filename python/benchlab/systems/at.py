@@ -23,7 +23,7 @@ from benchlab.model.experiment import Command, System
 from benchlab.model.schemes import SCHEMES
 from benchlab.systems import reach
 from benchlab.systems.command import POLL_S, READY_S, fill, how_it_ended, split
-from benchlab.systems.protocol import Place, StoppedError
+from benchlab.systems.protocol import Ability, Place, StoppedError
 
 keys: frozenset[str] = frozenset()
 PAUSE_S = (0.2, 2.0)
@@ -37,6 +37,7 @@ class Reached:
 
     secrets: Mapping[str, str] = MappingProxyType({})
     is_pinned = False
+    abilities: frozenset[Ability] = frozenset()
 
     def __init__(self, name: str, urls: tuple[str, ...], place: Place) -> None:
         self.name, self.urls, self._place = name, urls, place
@@ -44,7 +45,7 @@ class Reached:
         served = [url for url in urls if not _is_embedded(url)]
         local = [port for host, port in map(reach.address, served) if host in LOOPBACK]
         pid = ports.holder(local[0]) if local else None
-        self.root = Root(pid) if pid else None
+        self.roots = {"": Root(pid)} if pid else {}
         # It knows the process by when it began too, since another may be given the number.
         self._process = psutil.Process(pid) if pid else None
 

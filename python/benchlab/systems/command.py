@@ -24,7 +24,7 @@ from benchlab.model.mentions import split as split_line
 from benchlab.model.sections import KINDS
 from benchlab.model.tree import join
 from benchlab.systems import reach
-from benchlab.systems.protocol import Place, StoppedError
+from benchlab.systems.protocol import Ability, Place, StoppedError
 
 keys = KINDS["command"]
 READY_S = 30.0
@@ -38,6 +38,7 @@ class Started:
 
     secrets: Mapping[str, str] = MappingProxyType({})
     in_process = False
+    abilities: frozenset[Ability] = frozenset()
 
     def __init__(self, name: str, system: System, place: Place, port: int | None) -> None:
         self.name, self._system, self._place = name, system, place
@@ -51,9 +52,9 @@ class Started:
         self.process: Process | None = None
 
     @property
-    def root(self) -> Root | None:
+    def roots(self) -> Mapping[str, Root]:
         """The keeper of its processes."""
-        return Root(self.process.keeper, is_keeper=True) if self.process else None
+        return {"": Root(self.process.keeper, is_keeper=True)} if self.process else {}
 
     def fill(self, text: str) -> str:
         """Puts port, folder and environment into a text of the experiment file."""

@@ -13,11 +13,12 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
+from benchlab.host.probes import Root
 from benchlab.model.errors import HostError, InputError
 from benchlab.model.experiment import Command, System
 from benchlab.model.sections import KINDS
 from benchlab.systems.command import fill, run_command
-from benchlab.systems.protocol import Place
+from benchlab.systems.protocol import Ability, Place
 
 keys = KINDS["file"]
 SIZE = "64MiB"
@@ -30,7 +31,8 @@ class Laid:
     secrets: Mapping[str, str] = MappingProxyType({})
     in_process = True
     is_pinned = False
-    root = None
+    roots: Mapping[str, Root] = MappingProxyType({})
+    abilities: frozenset[Ability] = frozenset()
 
     def __init__(self, folder: Path, system: System, place: Place) -> None:
         self._folder, self._place = folder, place

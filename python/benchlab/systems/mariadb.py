@@ -1,16 +1,18 @@
 """MariaDB, one server; `settings` are its own variables, as on its command line.
 
 The user `bench` logs in by a random password and may do everything in the database of that name.
-The machine's own option files are not read. Absent: clusters and replicas.
+The machine's own option files are not read. Absent: clusters (`galera`), and replicas.
 """
 
 import os
 import subprocess
+from collections.abc import Mapping
 
 from benchlab.host import programs
 from benchlab.model.secrets import MENTION
+from benchlab.systems.members import ServerKind
 from benchlab.systems.reach import ANSWER_S, NotReadyError
-from benchlab.systems.server import Bed, Recipe, ServerKind
+from benchlab.systems.server import Bed, Recipe
 
 USER = "bench"
 FIRST = f"""CREATE DATABASE IF NOT EXISTS {USER};
@@ -23,47 +25,63 @@ ALTER USER root@localhost IDENTIFIED BY '{{password}}';
 
 def recipe(bed: Bed) -> Recipe:
     """Its data folder is made by the system's own script, its users by the first statements."""
-    data = f"{bed.folder}/data"
-    variables = {
-        **bed.settings,
-        "datadir": data,
-        "bind-address": "127.0.0.1",
-        "port": str(bed.port),
-        "socket": f"{bed.folder}/socket",
-        "pid-file": f"{bed.folder}/pid",
-        "init-file": f"{bed.folder}/first.sql",
-    }
-    flags = [f"--{name}={value}" for name, value in variables.items()]
-    client = [programs.path("mariadb"), "--no-defaults", "-h127.0.0.1", f"-P{bed.port}"]
 
     def answers() -> None:
-        try:
-            done = subprocess.run(
-                [*client, f"-u{USER}", "-Ne", "SELECT 42", USER],
-                env={**os.environ, "MYSQL_PWD": bed.password},
-                capture_output=True,
-                text=True,
-                timeout=10 * ANSWER_S,
-                check=False,
-            )
-        except subprocess.TimeoutExpired as error:
-            raise NotReadyError("it does not answer") from error
-        if done.stdout.strip() != "42":
-            raise NotReadyError(done.stderr.strip() or f"it answers {done.stdout!r}")
+        if (said := ask(bed, "SELECT 42")) != "42":
+            raise NotReadyError(f"it answers {said!r}")
 
     return Recipe(
         prepare=[
             [
-                *(programs.path("mariadb-install-db"), "--no-defaults", f"--datadir={data}"),
-                *("--auth-root-authentication-method=normal", "--skip-test-db"),
+                *(programs.path("mariadb-install-db"), "--no-defaults"),
+                *(f"--datadir={bed.folder}/data", "--auth-root-authentication-method=normal"),
+                "--skip-test-db",
             ]
         ],
-        start=[programs.path("mariadbd"), "--no-defaults", *flags],
+        start=[*command(bed, bed.settings), first(bed)],
         files={"first.sql": FIRST.format(password=bed.password)},
         user="mysql",
         answers=answers,
         data="data",
     )
+
+
+def command(bed: Bed, variables: Mapping[str, str]) -> list[str]:
+    """The server's command line."""
+    given = {
+        **variables,
+        "datadir": f"{bed.folder}/data",
+        "bind-address": "127.0.0.1",
+        "port": str(bed.port),
+        "socket": f"{bed.folder}/socket",
+        "pid-file": f"{bed.folder}/pid",
+    }
+    flags = [f"--{name}={value}" for name, value in given.items()]
+    return [programs.path("mariadbd"), "--no-defaults", *flags]
+
+
+def first(bed: Bed) -> str:
+    """Has a server make its users as it starts."""
+    return f"--init-file={bed.folder}/first.sql"
+
+
+def ask(bed: Bed, sql: str) -> str:
+    """The answer to a statement, without headings. Raises NotReadyError where there is none."""
+    client = [programs.path("mariadb"), "--no-defaults", "-h127.0.0.1", f"-P{bed.port}"]
+    try:
+        done = subprocess.run(
+            [*client, f"-u{USER}", "-Ne", sql, USER],
+            env={**os.environ, "MYSQL_PWD": bed.password},
+            capture_output=True,
+            text=True,
+            timeout=10 * ANSWER_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise NotReadyError("it does not answer") from error
+    if done.returncode:
+        raise NotReadyError(done.stderr.strip())
+    return done.stdout.strip()
 
 
 KIND = ServerKind(

@@ -1,13 +1,15 @@
-"""memcached, one server; `settings` are its long options: `memory-limit: 256`, `threads: 2`.
+"""memcached, one server or `instances: n`; `settings` are long options: `memory-limit: 256`.
 
-What it holds does not outlive it, so that every session loads its data anew. It asks for no
-password; it listens on loopback alone. Absent: several.
+Servers know nothing of each other: the driver places each key on one of them. What they hold does
+not outlive them, so that every session loads its data anew. They ask for no password; they listen
+on loopback alone. Absent: a server that takes the place of one that is gone.
 """
 
 import socket
 
+from benchlab.systems.members import ServerKind, numbered
 from benchlab.systems.reach import ANSWER_S, NotReadyError
-from benchlab.systems.server import Bed, Recipe, ServerKind
+from benchlab.systems.server import Bed, Recipe
 
 
 def recipe(bed: Bed) -> Recipe:
@@ -33,8 +35,11 @@ def recipe(bed: Bed) -> Recipe:
 
 
 KIND = ServerKind(
-    summary="memcached, one server",
+    summary="memcached, one server or several that share the keys",
     needs=("memcached",),
     url="memcached://127.0.0.1:${port}",
     recipe=recipe,
+    keys=frozenset({"settings", "environment", "instances"}),
+    members=numbered,
+    grows="",
 )

@@ -7,8 +7,9 @@ without any files. A whole configuration of one's own is for the kind `command`.
 from pathlib import Path
 
 from benchlab.host import programs
+from benchlab.systems.members import ServerKind
 from benchlab.systems.reach import answers
-from benchlab.systems.server import Bed, Recipe, ServerKind
+from benchlab.systems.server import Bed, Recipe
 
 MAIN = ("worker_processes", "worker_rlimit_nofile", "worker_cpu_affinity")
 EVENTS = ("worker_connections", "multi_accept")

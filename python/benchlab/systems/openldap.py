@@ -8,8 +8,9 @@ import socket
 
 from benchlab.host import programs
 from benchlab.model.secrets import MENTION
+from benchlab.systems.members import ServerKind
 from benchlab.systems.reach import ANSWER_S, NotReadyError
-from benchlab.systems.server import Bed, Recipe, ServerKind
+from benchlab.systems.server import Bed, Recipe
 
 BASE = "dc=bench"
 ADMIN = f"cn=admin,{BASE}"

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from benchlab.host.probes import Root
 from benchlab.host.processes import Leash
@@ -41,6 +41,10 @@ class Place:
     """Waits so many seconds; less, and true, where the lab is asked to stop."""
 
 
+Ability = Literal["kill", "pause", "restart", "add", "remove", "primaries"]
+"""What can be done to members of a system, by the methods of `Able` of that name."""
+
+
 class Instance(Protocol):
     """A system that is up."""
 
@@ -61,8 +65,14 @@ class Instance(Protocol):
         """Whether it runs on the cores of its place."""
 
     @property
-    def root(self) -> Root | None:
-        """Where its tree of processes begins; None when it is not known."""
+    def roots(self) -> Mapping[str, Root]:
+        """Where the tree of processes of each member begins, as far as it is known.
+
+        A system of one server has one member, whose name is empty."""
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What can be done to its members."""
 
     def died(self) -> str | None:
         """Why it is no longer running; None while it is."""
@@ -81,6 +91,33 @@ class Instance(Protocol):
 
     def log_tail(self) -> str:
         """The last lines it wrote."""
+
+
+class Able(Instance, Protocol):
+    """An instance whose members can be disturbed; each method only as far as `abilities` says.
+
+    A member that was ended on purpose has not `died`."""
+
+    def kill(self, member: str) -> None:
+        """Ends a member at once, as an outage would."""
+
+    def pause(self, member: str) -> None:
+        """Holds a member still: its connections stay, its answers do not come."""
+
+    def resume(self, member: str) -> None:
+        """Has a member go on after a pause."""
+
+    def restart(self, member: str) -> None:
+        """Starts a member again with its data, and joins it. Raises HostError when it fails."""
+
+    def add(self) -> str:
+        """Makes one more member, starts and joins it. Returns its name."""
+
+    def remove(self, member: str) -> None:
+        """Takes a member away in order, for good."""
+
+    def primaries(self) -> tuple[str, ...]:
+        """The members that take writes now, of those that are up."""
 
 
 class Kind(Protocol):

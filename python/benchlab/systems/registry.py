@@ -14,6 +14,7 @@ from benchlab.systems import (
     at,
     command,
     file,
+    galera,
     mariadb,
     memcached,
     nginx,
@@ -29,6 +30,7 @@ GROUP = "benchlab.systems"
 KINDS: dict[str, Kind] = {
     "command": command,
     "file": file,
+    "galera": galera.KIND,
     "mariadb": mariadb.KIND,
     "memcached": memcached.KIND,
     "nginx": nginx.KIND,

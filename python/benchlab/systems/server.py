@@ -1,14 +1,14 @@
-"""Servers that the lab makes from nothing, each by a recipe: the part that is the same for all.
+"""Servers that the lab makes from nothing, each by a recipe: one process tree, up and down.
 
 A server has a folder, a free port on loopback and, where it knows passwords, a random one of its
 own. That goes to the agent through its environment and into files that the server's user alone may
-read. Absent: what any one server needs (a module beside this one has its recipe), and several of
-them together.
+read. Absent: what any one server needs (a module beside this one has its recipe), and what makes
+one or several of them a system (`members`).
 """
 
-import contextlib
 import os
 import pwd
+import re
 import shlex
 import shutil
 import signal
@@ -16,14 +16,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from benchlab.host import ports, programs
+from benchlab.host import ports
 from benchlab.host.probes import Root
 from benchlab.host.processes import Process, tail
 from benchlab.model.errors import HostError
 from benchlab.model.experiment import Command, System
-from benchlab.model.secrets import PASSWORD
 from benchlab.systems.command import (
     POLL_S,
     file_key,
@@ -38,25 +36,40 @@ from benchlab.systems.reach import NotReadyError
 READY_S = 60.0
 PREPARE_S = 120.0
 LOG_LINES = 5
+TAIL_LINES = 20
+COMPLAINT_LINES = 200
+COMPLAINT = re.compile(r"\[ERROR\]|\b(ERROR|FATAL):")
+"""Some servers say much while they go down, and why they do before it."""
 STOP_S = 30.0
 """How long a server may take to put its data in order before they are copied."""
 
 
 @dataclass(frozen=True)
 class Bed:
-    """What a recipe is made for."""
+    """What a recipe is made for: one member of a system."""
 
     system: System
     folder: Path
     """The server's own."""
     port: int
     password: str
+    name: str = ""
+    """Of the member among its peers; empty where there is one alone."""
+    peers: "Sequence[Bed]" = ()
+    """All members of the system in the order of their start, this one among them."""
+    _ports: dict[str, int] = field(default_factory=dict)
 
     @property
     def settings(self) -> dict[str, str]:
         """The file's `settings`, as text; those that are null are left out."""
         given = self.system.settings.items()
         return {name: str(value) for name, value in given if value is not None}
+
+    def port_for(self, use: str) -> int:
+        """A further port of its own, by what it is for."""
+        if use not in self._ports:
+            self._ports[use] = ports.free()
+        return self._ports[use]
 
 
 @dataclass(frozen=True)
@@ -78,28 +91,23 @@ class Recipe:
     persist: Callable[[], None] | None = None
     """Has it write its data down before it is stopped to copy them."""
     stop: signal.Signals = signal.SIGTERM
+    alone: Sequence[str] = ()
+    """Said beside `start` where no other member is up: there is nobody to join."""
 
 
 class Server:
-    """One server that is up."""
+    """One server: a member of a system, perhaps its only one."""
 
-    in_process = False
-
-    def __init__(self, name: str, kind: "ServerKind", system: System, place: Place) -> None:
-        self.port = port = ports.free()
-        self.name, self._place, self.folder = name, place, place.folder / "dir"
-        self.log = place.folder / "log"
-        self.is_pinned = bool(place.cpus)
-        self.urls = (kind.url.replace("${port}", str(port)),)
-        bed = Bed(system, self.folder, port, place.password)
-        self.password = place.password
-        self.secrets: Mapping[str, str] = {PASSWORD: place.password}
-        self.folder.mkdir(parents=True)
-        self.recipe = kind.recipe(bed)
-        self._names = {"dir": str(self.folder), "port": str(port)}
+    def __init__(self, name: str, bed: Bed, recipe: Recipe, place: Place) -> None:
+        self.bed, self.recipe, self._place, self._system_name = bed, recipe, place, name
+        self.name = f"{name}/{bed.name}" if bed.name else name
+        self.folder, self.port = bed.folder, bed.port
+        self.log = bed.folder.parent / "log"
+        self._names = {"dir": str(self.folder), "port": str(self.port)}
         self._names["here"] = str(place.here.absolute())
-        self._system = system
         self.process: Process | None = None
+        self.is_away = False
+        """Whether it was ended on purpose, so that its absence is no death."""
 
     @property
     def root(self) -> Root | None:
@@ -108,14 +116,15 @@ class Server:
 
     def make(self) -> None:
         """Writes its files and makes its data."""
+        self.folder.mkdir(parents=True)
         for file, content in self.recipe.files.items():
             path = self.folder / file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch(mode=0o600)
             path.write_text(content)
-        for file, content in self._system.files.items():
+        for file, content in self.bed.system.files.items():
             text = fill(content, self._names)
-            write_own(self.folder / "files", file, text, file_key(self.name, file))
+            write_own(self.folder / "files", file, text, file_key(self._system_name, file))
         self._give_away(self.folder)
         for command in self.recipe.prepare:
             line = shlex.join(self._as_user(command))
@@ -124,81 +133,86 @@ class Server:
             except HostError as error:
                 raise HostError(f"{self.name}: {error}") from error
 
-    def up(self) -> None:
+    def up(self, *, is_alone: bool) -> None:
         """Starts it and waits for its first right answer.
 
         Raises HostError with the log's last lines when that does not come.
         """
+        environment = self.bed.system.environment
         self.process = self._place.leash.start(
-            self._as_user(self.recipe.start),
+            self._as_user([*self.recipe.start, *(self.recipe.alone if is_alone else ())]),
             log=self.log,
             cpus=self._place.cpus,
-            environment={
-                key: fill(text, self._names) for key, text in self._system.environment.items()
-            },
+            environment={key: fill(text, self._names) for key, text in environment.items()},
             folder=self.folder,
         )
-        deadline = time.monotonic() + READY_S
-        while True:
-            try:
-                return self.recipe.answers()
-            except NotReadyError as error:
-                why = str(error)
-            if ended := self.died():
-                raise HostError(self._with_log(f"{self.name} {ended} while starting"))
-            if time.monotonic() >= deadline:
-                late = f"{self.name} was not ready after {READY_S:g} s: {why}"
-                raise HostError(self._with_log(late))
-            if self._place.pause(POLL_S):
-                raise StoppedError
+        self.is_away = False
+        wait_for(self.recipe.answers, [self], self._place)
+
+    def down(self, grace_s: float = STOP_S) -> None:
+        """Ends it in order; what is left after the grace is killed."""
+        self.is_away = True
+        if self.process is not None:
+            self.process.stop(grace_s, self.recipe.stop)
+
+    def kill(self) -> None:
+        """Ends it at once, with all its processes, as an outage would."""
+        self.is_away = True
+        if self.process is not None:
+            self.process.kill()
+
+    def pause(self) -> None:
+        """Holds all its processes still: connections stay, answers do not come."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Has it go on after a pause."""
+        self._signal(signal.SIGCONT)
 
     def died(self) -> str | None:
-        """How its program ended, once it is gone."""
-        if self.process is None or self.process.poll() is None:
+        """How its program ended, once it is gone though nobody ended it."""
+        if self.process is None or self.is_away or self.process.poll() is None:
             return None
         return how_it_ended(self.process.poll())
 
-    def keep(self, snapshot: Path) -> bool:
-        """Stops it in order, copies its data and starts it again; false where it keeps none."""
-        if self.recipe.data is None:
-            return False
-        if self.recipe.persist is not None:
-            self.recipe.persist()
-        self._down()
-        shutil.copytree(self.folder / self.recipe.data, snapshot, symlinks=True)
-        self.up()
-        return True
+    def is_up(self) -> bool:
+        """Whether its program runs."""
+        return self.process is not None and self.process.poll() is None
 
-    def restore(self, snapshot: Path) -> None:
-        """Starts it again with the data that were kept; its own caches are empty then."""
-        if self.recipe.data is None:
-            raise HostError(f"{self.name} has no snapshot to go back to")
-        self._down()
-        data = self.folder / self.recipe.data
-        shutil.rmtree(data)
-        shutil.copytree(snapshot, data, symlinks=True)
-        self._give_away(data)
-        self.up()
+    def copy(self, snapshot: Path) -> None:
+        """Copies the data of a server that is down."""
+        if self.recipe.data is not None:
+            shutil.copytree(self.folder / self.recipe.data, snapshot, symlinks=True)
+
+    def put_back(self, snapshot: Path) -> None:
+        """Replaces the data of a server that is down by those that were copied."""
+        if self.recipe.data is not None:
+            data = self.folder / self.recipe.data
+            shutil.rmtree(data)
+            shutil.copytree(snapshot, data, symlinks=True)
+            self._give_away(data)
 
     def run(self, command: Command) -> None:
         """Runs a command with its port and folder filled in."""
         run_command(self._place, fill(command.command, self._names), command.timeout, self.folder)
 
-    def stop(self, grace_s: float) -> None:
-        """Ends it in order; what is left after the grace is killed."""
-        if self.process is not None:
-            self.process.stop(grace_s, self.recipe.stop)
-
-    def log_tail(self) -> str:
+    def log_tail(self, lines: int = TAIL_LINES) -> str:
         """The last lines it wrote."""
         if self.process is not None:
             self.process.trim_log()
-        texts = [tail(path) for path in (self.log, *sorted(self.folder.rglob("*.log")))]
+        texts = [tail(path, lines) for path in (self.log, *sorted(self.folder.rglob("*.log")))]
         return "\n".join(text for text in texts if text)
 
-    def _down(self) -> None:
+    def with_log(self, what: str) -> str:
+        """What befell it, and the last lines of its log, after its first complaint."""
+        said = self.log_tail(COMPLAINT_LINES).splitlines()
+        lines = said[-LOG_LINES:]
+        lines = [line for line in said[:-LOG_LINES] if COMPLAINT.search(line)][:1] + lines
+        return what + ("; its log ends:\n" + "\n".join(lines) if lines else "; it wrote nothing")
+
+    def _signal(self, number: signal.Signals) -> None:
         if self.process is not None:
-            self.process.stop(STOP_S, self.recipe.stop)
+            self.process.signal_tree(number)
 
     def _as_user(self, command: Sequence[str]) -> list[str]:
         user = self.recipe.user
@@ -215,10 +229,6 @@ class Server:
         for each in (path, *path.rglob("*")):
             os.chown(each, found.pw_uid, found.pw_gid, follow_symlinks=False)
 
-    def _with_log(self, what: str) -> str:
-        lines = self.log_tail().splitlines()[-LOG_LINES:]
-        return what + ("; its log ends:\n" + "\n".join(lines) if lines else "; it wrote nothing")
-
 
 def _account(user: str) -> pwd.struct_passwd:
     """The user a server runs as. Raises HostError where the machine has none of that name."""
@@ -229,51 +239,23 @@ def _account(user: str) -> pwd.struct_passwd:
         raise HostError(f"{what}: run the lab as an ordinary user") from error
 
 
-@dataclass(frozen=True)
-class ServerKind:
-    """A kind of server, by its recipe."""
+def wait_for(asked: Callable[[], None], servers: Sequence[Server], place: Place) -> None:
+    """Asks until the answer is the right one.
 
-    summary: str
-    """What it is, in a line."""
-    needs: tuple[str, ...]
-    """Programs; the first tells the version."""
-    url: str
-    """Of an instance, with `${port}` and, where there is one, the mention of its password."""
-    recipe: Callable[[Bed], Recipe]
-    keys: frozenset[str] = frozenset({"settings", "environment"})
-    """Keys of the experiment file beside those of every system."""
-
-    def missing(self, system: System) -> str | None:
-        """The first program that is not here, and how to get it."""
-        for need in (*self.needs, *system.needs):
-            program = programs.look(need)
-            if not program.is_there:
-                return f"needs {need}: {programs.how_to_get(program, system.install)}"
-        return None
-
-    def start(self, name: str, system: System, place: Place) -> Server:
-        """Makes the server and starts it; it has answered rightly when this returns.
-
-        Raises HostError with its log's last lines when it does not come up.
-        """
-        server = Server(name, self, system, place)
+    Raises HostError, with the log's last lines, when that does not come or one of the servers
+    ends meanwhile; StoppedError where the lab is asked to stop.
+    """
+    deadline = time.monotonic() + READY_S
+    while True:
         try:
-            server.make()
-            server.up()
-        except BaseException:
-            with contextlib.suppress(HostError):
-                server.stop(0.0)
-            raise
-        return server
-
-    def expected_urls(self, system: System) -> tuple[str, ...]:
-        """Its URL, with a port in place of the one to be found."""
-        return (self.url.replace("${port}", "1"),)
-
-    def describe(self, system: System) -> dict[str, Any]:
-        """Version and settings."""
-        program = programs.look(self.needs[0])
-        return {
-            "versions": {program.name: program.version} if program.is_there else {},
-            "settings": dict(system.settings),
-        }
+            return asked()
+        except NotReadyError as error:
+            why = str(error)
+        for server in servers:
+            if ended := server.died():
+                raise HostError(server.with_log(f"{server.name} {ended} while starting"))
+        if time.monotonic() >= deadline:
+            late = f"{servers[-1].name} was not ready after {READY_S:g} s: {why}"
+            raise HostError(servers[-1].with_log(late))
+        if place.pause(POLL_S):
+            raise StoppedError

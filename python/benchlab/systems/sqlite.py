@@ -9,10 +9,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from benchlab.host.probes import Root
 from benchlab.model.experiment import Command, System
 from benchlab.model.sections import KINDS
 from benchlab.systems.command import fill, run_command
-from benchlab.systems.protocol import Place
+from benchlab.systems.protocol import Ability, Place
 
 keys = KINDS["sqlite"]
 FILE = "database.sqlite"
@@ -25,7 +26,8 @@ class Embedded:
     secrets: Mapping[str, str] = MappingProxyType({})
     in_process = True
     is_pinned = False
-    root = None
+    roots: Mapping[str, Root] = MappingProxyType({})
+    abilities: frozenset[Ability] = frozenset()
 
     def __init__(self, place: Place) -> None:
         self._place = place
