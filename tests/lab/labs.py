@@ -15,9 +15,11 @@ from benchlab.model.cases import cases
 from benchlab.model.experiment import Experiment
 from benchlab.model.reading import read_experiment
 from benchlab.model.records import RunRecord
+from benchlab.model.sections import Known
 from benchlab.store import Run
 
 T = TypeVar("T")
+ALONE = Known()
 HELLO = Path(__file__).with_name("hello.py")
 """A server that answers every GET; `--die-after N` and `--mark FILE` are told on its line."""
 
@@ -54,9 +56,11 @@ class Seen:
         return [event for event in self.all if isinstance(event, kind)]
 
 
-def new_run(experiment_text: str, out: Path | None = None) -> tuple[Experiment, Run]:
+def new_run(
+    experiment_text: str, out: Path | None = None, known: Known = ALONE
+) -> tuple[Experiment, Run]:
     """A folder for a run of an experiment."""
-    experiment = read_experiment(experiment_text, file="hello.yaml")
+    experiment = read_experiment(experiment_text, file="hello.yaml", known=known)
     record = RunRecord(
         id=store.new_id(),
         experiment=experiment.name,

@@ -1,6 +1,7 @@
 """Systems of several members: made, asked, one killed and started again, put back, and gone."""
 
 import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,14 @@ from servers import driven
 from benchlab.host import ports
 from benchlab.host.processes import Leash
 from benchlab.lab.opening import KNOWN
+from benchlab.load import agent
+from benchlab.load.plan import make_plan
 from benchlab.model.errors import HostError, InputError
 from benchlab.model.experiment import Case, System
 from benchlab.model.reading import read_mapping
 from benchlab.model.secrets import PASSWORD
-from benchlab.systems import KINDS, Place, galera, postgresql
+from benchlab.store.measurement import Measurement
+from benchlab.systems import KINDS, Place, galera, mariadb, postgresql
 from benchlab.systems.members import Members
 
 pytestmark = pytest.mark.real
@@ -151,23 +155,50 @@ def test_a_redis_master_that_is_killed_is_followed_by_its_replica(made: Make, le
         leash.listen(0.05)
 
 
-def test_a_galera_cluster_loses_a_node_and_takes_it_back(made: Make, leash: Leash) -> None:
-    _, system = made("galera", **KEYS["galera"])
+def test_a_galera_cluster_loses_a_node_under_load_and_takes_it_back(
+    made: Make, leash: Leash, tmp_path: Path
+) -> None:
+    case, system = made("galera", **KEYS["galera"])
+    driven(case, system, leash, tmp_path / "load", loading=True)
     first = system.members["1"].bed
+    sizes = [galera.status(first, "wsrep_cluster_size")]
+    load = case.load.model_copy(update={"transactions": None, "duration": 600.0})
+    writes = case.workload.model_copy(update={"options": {"read": "50%", "update": "50%"}})
+    endless = case.model_copy(update={"load": load, "workload": writes})
+    plan = make_plan(endless, urls=system.urls[:1], seed=1, session=0, block=0)
+    over = threading.Event()
 
-    def size() -> str:
-        return galera.status(first, "wsrep_cluster_size")
+    def ask() -> None:
+        agent.run(plan, tmp_path, leash=leash, secrets=system.secrets, should_stop=over.is_set)
 
-    assert size() == "3"
-    assert system.primaries() == ("1", "2", "3")
-    system.kill("3")
-    while size() != "2":
-        leash.listen(0.05)
-    assert system.primaries() == ("1", "2")
-    system.restart("3")
-    assert size() == "3"
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        assert system.primaries() == ("1", "2", "3")
+        system.kill("3")
+        while galera.status(first, "wsrep_cluster_size") == "3":
+            leash.listen(0.05)
+        sizes.append(galera.status(first, "wsrep_cluster_size"))
+        assert system.primaries() == ("1", "2")
+        system.restart("3")
+        sizes.append(galera.status(first, "wsrep_cluster_size"))
+    finally:
+        over.set()
+        asking.join()
+    assert sizes == ["3", "2", "3"]
+    totals = Measurement.read(tmp_path / agent.MEASUREMENT).totals()
+    assert totals["ok"] > 1000
+    assert totals["failed"] == 0
+    held = "SET wsrep_sync_wait = 1; SELECT COUNT(*), SUM(CRC32(value)) FROM records"
+    held_by = [mariadb.ask(one.bed, held) for one in system.members.values()]
+    assert held_by[0].startswith("5000\t")
+    assert held_by == held_by[:1] * 3
+
+
+def test_a_galera_cluster_grows_and_shrinks(made: Make) -> None:
+    _, system = made("galera", **KEYS["galera"])
     assert system.add() == "4"
-    assert size() == "4"
+    assert galera.status(system.members["1"].bed, "wsrep_cluster_size") == "4"
     system.remove("1")
     assert galera.status(system.members["2"].bed, "wsrep_cluster_size") == "3"
 
@@ -201,6 +232,23 @@ def test_a_wrong_setting_is_told_by_the_member_in_its_own_words(
 def test_a_cluster_that_cannot_be_is_refused(keys: dict[str, int], said: str) -> None:
     with pytest.raises(InputError, match=said):
         KINDS["redis"].expected_urls(System(kind="redis", **keys))
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "asked"),
+    [
+        ("postgresql", {"replicas": 2}, 1),
+        ("postgresql", {"replicas": 2, "ask": "all"}, 3),
+        ("galera", {}, 3),
+        ("galera", {"instances": 5, "ask": "one"}, 1),
+        ("memcached", {"instances": 4}, 4),
+        ("redis", {"masters": 3, "replicas": 2}, 9),
+    ],
+)
+def test_whom_the_driver_asks(kind: str, keys: dict[str, Any], asked: int) -> None:
+    urls = KINDS[kind].expected_urls(System(kind=kind, **keys))
+    assert len(set(urls)) == asked
+    assert all(("?cluster=true" in url) == (kind == "redis") for url in urls)
 
 
 def test_how_many_belongs_to_kinds_that_can_be_several() -> None:

@@ -58,6 +58,8 @@ class System(Frozen):
     """How many members follow each that takes writes."""
     masters: int | None = None
     """How many members share the data between them."""
+    ask: Literal["one", "all"] | None = None
+    """Which members the driver talks to, where that is not settled by what they are."""
     before_session: tuple[Command, ...] = ()
     before_trial: tuple[Command, ...] = ()
     start: str | None = None

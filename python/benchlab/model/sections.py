@@ -165,6 +165,7 @@ SYSTEM_FORMS: dict[str, Form] = {
     "instances": Count(high=MOST_MEMBERS),
     "replicas": Count(low=0, high=MOST_MEMBERS),
     "masters": Count(high=MOST_MEMBERS),
+    "ask": Choice(("one", "all")),
     "before_session": ListOf(_RUN, single=True),
     "before_trial": ListOf(_RUN, single=True),
     "start": mentions.COMMAND_LINE,

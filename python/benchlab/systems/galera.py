@@ -1,10 +1,11 @@
 """MariaDB as a Galera cluster of `instances: n` nodes (three unless given), which all take writes.
 
 `settings` are MariaDB's own variables, the same for all nodes; `wsrep_provider_options` are added
-to those that say where each listens. The first node makes the data, the others are given them
-(`wsrep_sst_method`, rsync unless set). A node that starts while no other is up begins the cluster,
-so that after all were stopped in order the last one to go is the first to come. Absent: a cluster
-that was killed as a whole, and an arbiter.
+to those that say where each listens. The driver talks to all nodes, or with `ask: one` to the
+first. The first node makes the data, the others are given them (`wsrep_sst_method`, rsync unless
+set). A node that starts while no other is up begins the cluster, so that after all were stopped in
+order the last one to go is the first to come. Absent: a cluster that was killed as a whole, and an
+arbiter.
 """
 
 import dataclasses
@@ -113,8 +114,9 @@ KIND = ServerKind(
     needs=(*mariadb.KIND.needs, "rsync"),
     url=mariadb.KIND.url,
     recipe=recipe,
-    keys=frozenset({"settings", "environment", "instances"}),
+    keys=frozenset({"settings", "environment", "instances", "ask"}),
     members=members,
+    asked=lambda beds: beds[:1] if beds[0].system.ask == "one" else beds,
     join=join,
     primaries=primaries,
     grows="",

@@ -2,9 +2,10 @@
 
 `settings` are its own parameters, whatever their names, and the same for all members; a replica is
 called `replica_1` where they name it, as in `synchronous_standby_names`. The driver talks to the
-primary. The superuser `bench` logs in by SCRAM with a random password; the database has the same
-name. Data checksums, encoding and locale are initdb's own but for UTF-8 and the locale C, which
-sorts alike everywhere. Absent: promoting a replica.
+primary, or with `ask: all` to all of them, of which the primary alone takes writes. The superuser
+`bench` logs in by SCRAM with a random password; the database has the same name. Data checksums,
+encoding and locale are initdb's own but for UTF-8 and the locale C, which sorts alike everywhere.
+Absent: promoting a replica.
 """
 
 import os
@@ -138,9 +139,9 @@ KIND = ServerKind(
     needs=("postgres", "initdb", "psql", "pg_basebackup"),
     url=f"postgresql://{USER}:{MENTION}@127.0.0.1:${{port}}/{USER}",
     recipe=recipe,
-    keys=frozenset({"settings", "environment", "replicas"}),
+    keys=frozenset({"settings", "environment", "replicas", "ask"}),
     members=members,
-    asked=lambda beds: beds[:1],
+    asked=lambda beds: beds if beds[0].system.ask == "all" else beds[:1],
     join=join,
     primaries=primaries,
     grows="replica",
