@@ -126,6 +126,23 @@ def test_a_replica_is_added_streams_and_is_removed(made: Make) -> None:
         system.kill("replica-1")
 
 
+def test_a_postgresql_that_is_killed_leaves_no_shared_memory(made: Make) -> None:
+    def left() -> tuple[set[str], set[str]]:
+        segments = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
+        keys = {line.split()[1] for line in segments if line.split()[6] == "0"}
+        return keys, {path.name for path in Path("/dev/shm").glob("PostgreSQL.*")}
+
+    _, system = made("postgresql")
+    before = left()
+    (server,) = system.members.values()
+    segment = (server.folder / "data" / "postmaster.pid").read_text().splitlines()[6].split()[1]
+    system.kill("")
+    assert segment not in left()[0]
+    assert left()[1] <= before[1]
+    system.restart("")
+    assert postgresql.ask(server.bed, "SELECT 42") == "42"
+
+
 def test_a_replica_that_is_paused_falls_behind_and_catches_up(made: Make) -> None:
     _, system = made("postgresql", replicas=1)
     primary, replica = (one.bed for one in system.members.values())

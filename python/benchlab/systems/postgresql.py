@@ -5,13 +5,16 @@ called `replica_1` where they name it, as in `synchronous_standby_names`. The dr
 primary, or with `ask: all` to all of them, of which the primary alone takes writes. The superuser
 `bench` logs in by SCRAM with a random password; the database has the same name. Data checksums,
 encoding and locale are initdb's own but for UTF-8 and the locale C, which sorts alike everywhere.
-Absent: promoting a replica.
+Shared memory of parallel queries lies in the data folder (`dynamic_shared_memory_type: mmap` unless
+set), so that a server that is killed leaves none. Absent: promoting a replica.
 """
 
+import ctypes
 import os
 import signal
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 
 from benchlab.host import programs
 from benchlab.model.experiment import System
@@ -21,6 +24,10 @@ from benchlab.systems.reach import ANSWER_S, NotReadyError
 from benchlab.systems.server import Bed, Recipe
 
 USER = "bench"
+IPC_RMID = 0
+"""Of shmctl(2)."""
+SEGMENT_LINE = 6
+"""Of `postmaster.pid`: the segment's key and number."""
 PRIMARY = "primary"
 CREATE = f"""SET synchronous_commit = local;
 SELECT 'CREATE DATABASE {USER}' WHERE NOT EXISTS
@@ -45,7 +52,7 @@ def recipe(bed: Bed) -> Recipe:
         fixed |= {"max_wal_senders": most, "max_replication_slots": most}
     if follows:
         fixed |= {"primary_conninfo": follows, "primary_slot_name": _slot(bed)}
-    given = {**bed.settings, **fixed}.items()
+    given = {"dynamic_shared_memory_type": "mmap", **bed.settings, **fixed}.items()
     flags = [word for name, value in given for word in ("-c", f"{name}={value}")]
     initdb = [
         *(programs.path("initdb"), "--pgdata", data, "--username", USER),
@@ -69,6 +76,7 @@ def recipe(bed: Bed) -> Recipe:
         user="postgres",
         answers=answers,
         data="data",
+        tidy=lambda: _forget_segment(Path(data, "postmaster.pid")),
         # The fast one: clients are turned away, and what they wrote is kept.
         stop=signal.SIGINT,
     )
@@ -120,6 +128,16 @@ def primaries(beds: Sequence[Bed]) -> Sequence[str]:
 def leave(bed: Bed) -> None:
     """The primary no longer keeps for a replica what that has not read."""
     ask(bed.peers[0], f"SELECT pg_drop_replication_slot('{_slot(bed)}')")
+
+
+def _forget_segment(left: Path) -> None:
+    """Removes the small segment of System V by which servers of one data folder know each other.
+
+    The file that names it is left by a server that was killed, and by no other.
+    """
+    lines = left.read_text().splitlines() if left.exists() else []
+    if len(lines) > SEGMENT_LINE and (words := lines[SEGMENT_LINE].split()):
+        ctypes.CDLL(None).shmctl(int(words[1]), IPC_RMID, None)
 
 
 def _slot(bed: Bed) -> str:

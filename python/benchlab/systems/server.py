@@ -91,6 +91,8 @@ class Recipe:
     persist: Callable[[], None] | None = None
     """Has it write its data down before it is stopped to copy them."""
     stop: signal.Signals = signal.SIGTERM
+    tidy: Callable[[], None] | None = None
+    """Takes away what it may have left outside of its folder, once its processes are gone."""
     alone: Sequence[str] = ()
     """Said beside `start` where no other member is up: there is nobody to join."""
 
@@ -154,12 +156,14 @@ class Server:
         self.is_away = True
         if self.process is not None:
             self.process.stop(grace_s, self.recipe.stop)
+            self._tidy()
 
     def kill(self) -> None:
         """Ends it at once, with all its processes, as an outage would."""
         self.is_away = True
         if self.process is not None:
             self.process.kill()
+            self._tidy()
 
     def pause(self) -> None:
         """Holds all its processes still: connections stay, answers do not come."""
@@ -209,6 +213,10 @@ class Server:
         lines = said[-LOG_LINES:]
         lines = [line for line in said[:-LOG_LINES] if COMPLAINT.search(line)][:1] + lines
         return what + ("; its log ends:\n" + "\n".join(lines) if lines else "; it wrote nothing")
+
+    def _tidy(self) -> None:
+        if self.recipe.tidy is not None:
+            self.recipe.tidy()
 
     def _signal(self, number: signal.Signals) -> None:
         if self.process is not None:
