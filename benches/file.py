@@ -43,11 +43,11 @@ def fio(options: argparse.Namespace, path: str, depth: int, *more: str) -> Cost:
         "--output-format=json",
         *more,
     ]
-    output, cpu_s, _ = run(pinned(options.cpu, command))
-    job = json.loads(output)["jobs"][0]
+    ran = run(pinned(options.cpu, command))
+    job = json.loads(ran.output)["jobs"][0]
     if job["error"] or job["read"]["short_ios"]:
-        sys.exit(f"fio did not go well:\n{output.decode()}")
-    return Cost(job["read"]["total_ios"], cpu_s, job["read"]["runtime"] / 1000)
+        sys.exit(f"fio did not go well:\n{ran.output.decode()}")
+    return ran.cost(job["read"]["total_ios"], job["read"]["runtime"] / 1000)
 
 
 def again(
@@ -85,8 +85,9 @@ def agent(options: argparse.Namespace, path: str, depth: int, intact: bool, peer
         "stop": {"transactions": peer.requests},
         "net": "uring",
     }
-    found, cpu_s, _ = interleave.measure(options.binaries / "agent", asked, peer.requests)
-    return Cost(peer.requests, cpu_s, found.events("end")[0]["elapsed_ns"] / 1e9)
+    found, ran = interleave.measure(options.binaries / "agent", asked)
+    interleave.all_right(found, peer.requests)
+    return ran.cost(peer.requests, found.events("end")[0]["elapsed_ns"] / 1e9)
 
 
 def lay_out(options: argparse.Namespace, path: str) -> None:
@@ -94,7 +95,7 @@ def lay_out(options: argparse.Namespace, path: str) -> None:
     write = {"name": "write", "request": {"file": {"write": {"bytes": LAID_BYTES}}}}
     count = options.mebibytes * 2**20 // LAID_BYTES
     asked = plan(options, path, write) | {"stop": {"transactions": count}}
-    interleave.measure(options.binaries / "agent", asked, count)
+    interleave.all_right(interleave.measure(options.binaries / "agent", asked)[0], count)
 
 
 def main() -> None:
@@ -106,9 +107,7 @@ def main() -> None:
     options = parser.parse_args()
     if shutil.which("fio") is None:
         sys.exit("fio is not installed: apt-get install fio")
-    print(f"{BLOCK} bytes, {options.rounds} rounds in turns\n")
-    print("| under way | generator | CPU µs/read, median | range | × | reads/s | × |")
-    print("|---|---|---:|---:|---:|---:|---:|")
+    interleave.heading(f"{BLOCK} bytes, {options.rounds} rounds", "read", "under way")
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         path = f"{folder}/file"
         lay_out(options, path)

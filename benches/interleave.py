@@ -2,13 +2,16 @@
 
 Generator and server have a core each. The two take turns, the agent asking exactly as often as the
 peer just did, so that a noisy neighbour hits both. CPU time is that of the whole process from start
-to end. Absent: which peer, which server and what is asked; each protocol's file says that.
+to end; its memory is the most that was resident, looked at every 20 ms, since what the kernel tells
+at the end counts the memory of this process, which it was split from, too. Absent: which peer,
+which server and what is asked; each protocol's file says that.
 """
 
 import argparse
 import contextlib
 import json
 import os
+import select
 import socket
 import statistics
 import subprocess
@@ -24,6 +27,22 @@ from typing import Any
 from benchlab.store.measurement import Measurement
 
 ROOT = Path(__file__).resolve().parent.parent
+SEEDS = {"keys": 1, "values": 2, "arrivals": 3, "faults": 4}
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A command that has ended well: its CPU time, how long it took, and its memory at most."""
+
+    output: bytes
+    cpu_s: float
+    elapsed_s: float
+    peak_bytes: int
+
+    def cost(self, requests: int, elapsed_s: float | None = None) -> "Cost":
+        """What so many requests cost; `elapsed_s` is what the command itself says it took."""
+        elapsed_s = self.elapsed_s if elapsed_s is None else elapsed_s
+        return Cost(requests, self.cpu_s, elapsed_s, self.peak_bytes)
 
 
 @dataclass(frozen=True)
@@ -33,6 +52,7 @@ class Cost:
     requests: int
     cpu_s: float
     elapsed_s: float
+    peak_bytes: int
 
     @property
     def cpu_us_per_request(self) -> float:
@@ -74,21 +94,35 @@ def pinned(cpu: int, command: list[str]) -> list[str]:
     return ["taskset", "-c", str(cpu), *command]
 
 
-def run(command: list[str], text: bytes = b"") -> tuple[bytes, float, float]:
-    """Runs a command: its output, its CPU time and how long it took, in seconds."""
+def run(command: list[str], text: bytes = b"") -> Ran:
+    """Runs a command, which must end well."""
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as taken:
         given.write(text)
         given.seek(0)
         begun = time.monotonic()
         process = subprocess.Popen(command, stdin=given, stdout=taken)
+        peak_bytes = _peak(process.pid)
         _, status, usage = os.wait4(process.pid, 0)
-        elapsed = time.monotonic() - begun
+        elapsed_s = time.monotonic() - begun
         # The status was taken here, so the process object must not ask for it again.
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != 0:
             sys.exit(f"{command[-1]} ended with {process.returncode}")
         taken.seek(0)
-        return taken.read(), usage.ru_utime + usage.ru_stime, elapsed
+        return Ran(taken.read(), usage.ru_utime + usage.ru_stime, elapsed_s, peak_bytes)
+
+
+def _peak(pid: int) -> int:
+    """Waits for the end of the process; the most that was resident."""
+    peak, descriptor = 0, os.pidfd_open(pid)
+    try:
+        while not select.select([descriptor], [], [], 0.02)[0]:
+            for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+                if line.startswith("VmHWM:"):
+                    peak = int(line.split()[1]) * 1024
+    finally:
+        os.close(descriptor)
+    return peak
 
 
 def agent(
@@ -100,40 +134,64 @@ def agent(
     """
     plan = {
         "version": 1,
-        "seeds": {"keys": 1, "values": 2, "arrivals": 3, "faults": 4},
+        "seeds": SEEDS,
         "schedule": {"closed": {"clients": connections}},
         "stop": {"transactions": requests},
         "cpus": [cpu],
         **keys,
     }
-    _, cpu_s, elapsed_s = measure(program, plan, requests)
-    return Cost(requests, cpu_s, elapsed_s)
+    measurement, ran = measure(program, plan)
+    all_right(measurement, requests)
+    return ran.cost(requests)
 
 
-def measure(
-    program: Path, plan: Mapping[str, Any], requests: int
-) -> tuple[Measurement, float, float]:
-    """What the agent measured, its CPU time and how long it took, in seconds.
+def open_plan(
+    address: str, connections: int, rate: int, seconds: float, cpu: int
+) -> dict[str, Any]:
+    """A Plan that gets a page over HTTP so many times a second, at random moments."""
+    length_ns = round(seconds * 1e9)
+    shape = [{"from_per_second": rate, "to_per_second": rate, "length_ns": length_ns}]
+    get = {"name": "get", "request": {"http": {"method": "GET", "path": "/"}}}
+    return {
+        "version": 1,
+        "seeds": SEEDS,
+        "driver": {"kind": "http", "targets": [f"http://{address}"]},
+        "workload": {"transactions": [{"name": "page", "operations": [get]}]},
+        "schedule": {"open": {"connections": connections, "shape": shape}},
+        "stop": {"duration_ns": length_ns},
+        "cpus": [cpu],
+    }
 
-    So many answers must be right.
-    """
-    measured, cpu_s, elapsed_s = run([str(program)], json.dumps(plan).encode())
+
+def measure(program: Path, plan: Mapping[str, Any]) -> tuple[Measurement, Ran]:
+    """What the agent measured, and what that cost."""
+    ran = run([str(program)], json.dumps(plan).encode())
     with tempfile.NamedTemporaryFile() as file:
-        Path(file.name).write_bytes(measured)
-        measurement = Measurement.read(Path(file.name))
+        Path(file.name).write_bytes(ran.output)
+        return Measurement.read(Path(file.name)), ran
+
+
+def all_right(measurement: Measurement, requests: int) -> None:
+    """Ends the bench unless so many answers were right."""
     if (right := measurement.totals()["ok"]) != requests:
         sys.exit(f"{right} of {requests} answers are right: {measurement.events('error')}")
-    return measurement, cpu_s, elapsed_s
 
 
 @contextlib.contextmanager
 def nullserver(program: Path, arguments: list[str], cpu: int) -> Iterator[str]:
     """The null server's address, while it runs."""
+    with null_process(program, arguments, cpu) as (address, _):
+        yield address
+
+
+@contextlib.contextmanager
+def null_process(program: Path, arguments: list[str], cpu: int) -> Iterator[tuple[str, int]]:
+    """The null server's address and process, while it runs."""
     command = [str(program), *arguments, "--cpu", str(cpu)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         if process.stdout is None:
             sys.exit("the null server has no output")
-        yield json.loads(process.stdout.readline())["listening"]
+        yield json.loads(process.stdout.readline())["listening"], process.pid
         process.kill()
 
 
@@ -165,11 +223,12 @@ def wait_for(port: int) -> None:
     sys.exit(f"nothing listens on {port}")
 
 
-def heading(options: argparse.Namespace) -> None:
+def heading(what: str, asked: str = "request", told: str = "server") -> None:
     """Prints what the table is of, and its head."""
-    print(f"{options.connections} connections, {options.rounds} rounds in turns\n")
-    print("| server | generator | CPU µs/request, median | range | × | requests/s | × |")
-    print("|---|---|---:|---:|---:|---:|---:|")
+    print(f"{what}, in turns\n")
+    columns = f"CPU µs/{asked}, median | range | × | {asked}s/s | × | peak MiB"
+    print(f"| {told} | generator | {columns} |")
+    print("|---|---|---:|---:|---:|---:|---:|---:|")
 
 
 def compare(
@@ -206,6 +265,9 @@ def _row(server: str, name: str, runs: list[Cost], peers: list[Cost]) -> str:
     def rate(cost: Cost) -> float:
         return cost.rate
 
+    def peak(cost: Cost) -> float:
+        return cost.peak_bytes / 2**20
+
     of_peer = f"{median(runs, cpu) / median(peers, cpu):.2f}"
     faster = f"{median(runs, rate) / median(peers, rate):.2f}"
     if runs is peers:
@@ -213,5 +275,5 @@ def _row(server: str, name: str, runs: list[Cost], peers: list[Cost]) -> str:
     spread = f"{min(map(cpu, runs)):.2f}–{max(map(cpu, runs)):.2f}"
     return (
         f"| {server} | {name} | {median(runs, cpu):.2f} | {spread} | {of_peer} "
-        f"| {median(runs, rate):,.0f} | {faster} |"
+        f"| {median(runs, rate):,.0f} | {faster} | {median(runs, peak):.1f} |"
     )

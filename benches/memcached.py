@@ -68,14 +68,14 @@ class Caslap:
 
     def run(self) -> Cost:
         """A run of it."""
-        output, cpu_s, _ = interleave.run(self._command)
-        found = dict(re.findall(rb"(cmd_get|cmd_set|get_misses|TPS): (\d+)", output))
+        ran = interleave.run(self._command)
+        found = dict(re.findall(rb"(cmd_get|cmd_set|get_misses|TPS): (\d+)", ran.output))
         if len(found) != 4:
-            sys.exit(f"memcaslap did not go well:\n{output.decode()}")
+            sys.exit(f"memcaslap did not go well:\n{ran.output.decode()}")
         self.gets, self.sets = int(found[b"cmd_get"]), int(found[b"cmd_set"])
         asked = self.gets + self.sets
         # It ends up to a second after its last answer, so its rate is the one that it tells.
-        return Cost(asked, cpu_s, asked / int(found[b"TPS"]))
+        return ran.cost(asked, asked / int(found[b"TPS"]))
 
 
 def compare(server: str, address: str, options: argparse.Namespace, folder: str) -> None:
@@ -102,7 +102,7 @@ def main() -> None:
     for program, package in (("memcaslap", "libmemcached-tools"), ("memcached", "memcached")):
         if shutil.which(program) is None:
             sys.exit(f"{program} is not installed: apt-get install {package}")
-    interleave.heading(options)
+    interleave.heading(f"{options.connections} connections, {options.rounds} rounds", "operation")
     cpu = options.cpus[1]
     with tempfile.TemporaryDirectory() as folder:
         null, arguments = options.binaries / "nullserver", ["memcached", "--value-bytes", "100"]

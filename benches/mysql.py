@@ -54,11 +54,11 @@ def peer(test: str, address: str, options: argparse.Namespace) -> Cost:
     """A run of sysbench."""
     seconds = f"--time={options.seconds:g}"
     command = sysbench(test, address, options.connections, seconds, "run")
-    output, cpu_s, elapsed_s = run(pinned(options.cpus[0], command))
-    counted = re.search(rb"transactions: +(\d+) ", output)
-    if counted is None or not re.search(rb"ignored errors: +0 ", output):
-        sys.exit(f"sysbench did not go well:\n{output.decode()}")
-    return Cost(int(counted[1]), cpu_s, elapsed_s)
+    ran = run(pinned(options.cpus[0], command))
+    counted = re.search(rb"transactions: +(\d+) ", ran.output)
+    if counted is None or not re.search(rb"ignored errors: +0 ", ran.output):
+        sys.exit(f"sysbench did not go well:\n{ran.output.decode()}")
+    return ran.cost(int(counted[1]))
 
 
 def agent(
@@ -115,7 +115,7 @@ def main() -> None:
     for program, package in (("sysbench", "sysbench"), ("mariadbd", "mariadb-server")):
         if shutil.which(program) is None:
             sys.exit(f"{program} is not installed: apt-get install {package}")
-    interleave.heading(options)
+    interleave.heading(f"{options.connections} connections, {options.rounds} rounds", "statement")
     with mariadb(options.cpus[1]) as address:
         for kind, (test, request) in KINDS.items():
             ours = {

@@ -6,17 +6,12 @@ Lateness is from when a request was due to when the agent was ready to send it. 
 and each figure is the median of the rounds.
 """
 
-import json
 import os
 import statistics
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import interleave
-from interleave import run
-
-from benchlab.store.measurement import Measurement
 
 RATES = (10_000, 50_000)
 WAYS: dict[str, Any] = {
@@ -27,31 +22,18 @@ WAYS: dict[str, Any] = {
     "tick of 1 ms": {"tick": {"every_ns": 1_000_000}},
     "spin": "spin",
 }
-FIGURES = ("due", "issued", "late_p50", "late_p99", "late_max", "cpu")
+FIGURES = ("due", "issued", "late_p50", "late_p99", "late_max", "cpu", "peak")
 
 
 def trial(
     agent: Path, address: str, connections: int, rate: int, way: str, seconds: float, cpu: int
 ) -> dict[str, float]:
     """The figures of one trial."""
-    length_ns = round(seconds * 1e9)
-    shape = [{"from_per_second": rate, "to_per_second": rate, "length_ns": length_ns}]
-    get = {"name": "get", "request": {"http": {"method": "GET", "path": "/"}}}
-    plan = {
-        "version": 1,
-        "seeds": {"keys": 1, "values": 2, "arrivals": 3, "faults": 4},
-        "driver": {"kind": "http", "targets": [f"http://{address}"]},
-        "workload": {"transactions": [{"name": "page", "operations": [get]}]},
-        "schedule": {"open": {"connections": connections, "shape": shape}},
-        "stop": {"duration_ns": length_ns},
+    plan = interleave.open_plan(address, connections, rate, seconds, cpu) | {
         "net": "epoll" if "epoll" in way else "auto",
         "wait": WAYS[way],
-        "cpus": [cpu],
     }
-    measured, cpu_s, _ = run([str(agent)], json.dumps(plan).encode())
-    with tempfile.NamedTemporaryFile() as file:
-        Path(file.name).write_bytes(measured)
-        measurement = Measurement.read(Path(file.name))
+    measurement, ran = interleave.measure(agent, plan)
     totals, lag = measurement.totals(), measurement.histogram("lag")
     return {
         "due": totals["due"],
@@ -59,7 +41,8 @@ def trial(
         "late_p50": lag.quantile(0.5) / 1e3,
         "late_p99": lag.quantile(0.99) / 1e3,
         "late_max": lag.max / 1e3,
-        "cpu": cpu_s / totals["ok"] * 1e6,
+        "cpu": ran.cost(totals["ok"]).cpu_us_per_request,
+        "peak": ran.peak_bytes / 2**20,
     }
 
 
@@ -70,8 +53,8 @@ def main() -> None:
     print(
         f"{options.connections} connections, {options.rounds} rounds, Linux {os.uname().release}\n"
     )
-    print("| rate | wait | answered of due | late p50 µs | p99 | max | CPU µs/request |")
-    print("|---:|---|---:|---:|---:|---:|---:|")
+    print("| rate | wait | answered of due | late p50 µs | p99 | max | CPU µs/request | peak MiB |")
+    print("|---:|---|---:|---:|---:|---:|---:|---:|")
     plain = ["http", "--body", "hello world"]
     null = interleave.nullserver(options.binaries / "nullserver", plain, options.cpus[1])
     with null as address:
@@ -91,7 +74,8 @@ def row(rate: int, way: str, trials: list[dict[str, float]]) -> str:
     share = sum(trial["issued"] for trial in trials) / sum(trial["due"] for trial in trials)
     return (
         f"| {rate:,}/s | {way} | {share:.2%} | {middle['late_p50']:.2f} | {middle['late_p99']:.1f} "
-        f"| {middle['late_max']:,.0f} | {middle['cpu']:.1f} |"
+        f"| {middle['late_max']:,.0f} | {middle['cpu']:.1f} "
+        f"| {middle['peak']:.1f} |"
     )
 
 

@@ -91,11 +91,11 @@ def pgbench(options: argparse.Namespace, port: int, script: list[str]) -> Cost:
     """A run of pgbench."""
     flags = ["-n", *script, "-M", "prepared", f"-c{options.connections}", "-j1"]
     command = [str(programs() / "pgbench"), *flags, f"-T{options.seconds:.0f}", *place(port)]
-    output, cpu_s, elapsed_s = run(pinned(options.cpus[0], command))
-    counted = re.search(rb"actually processed: (\d+)", output)
+    ran = run(pinned(options.cpus[0], command))
+    counted = re.search(rb"actually processed: (\d+)", ran.output)
     if counted is None:
-        sys.exit(f"pgbench did not go well:\n{output.decode()}")
-    return Cost(int(counted[1]), cpu_s, elapsed_s)
+        sys.exit(f"pgbench did not go well:\n{ran.output.decode()}")
+    return ran.cost(int(counted[1]))
 
 
 def agent(
@@ -129,7 +129,7 @@ def agent(
 def main() -> None:
     """Prints the comparison as a Markdown table."""
     options = interleave.options(__doc__, connections=16)
-    interleave.heading(options)
+    interleave.heading(f"{options.connections} connections, {options.rounds} rounds", "transaction")
     with postgresql(options.cpus[1]) as port:
         for name, (flags, script) in SCRIPTS.items():
             waits = {"agent": "auto", "agent, coalescing": COALESCE}

@@ -27,10 +27,10 @@ def redis_benchmark(options: argparse.Namespace, port: int, pipeline: int) -> Co
     numbers = {"-p": port, "-c": options.connections, "-n": requests, "-P": pipeline}
     flags = [str(word) for pair in numbers.items() for word in pair]
     command = ["redis-benchmark", *flags, "GET", "bench"]
-    output, cpu_s, elapsed_s = run(pinned(options.cpus[0], command))
-    if not re.search(rb"throughput summary", output) or b"rror" in output:
-        sys.exit(f"redis-benchmark did not go well:\n{output.decode()}")
-    return Cost(requests, cpu_s, elapsed_s)
+    ran = run(pinned(options.cpus[0], command))
+    if not re.search(rb"throughput summary", ran.output) or b"rror" in ran.output:
+        sys.exit(f"redis-benchmark did not go well:\n{ran.output.decode()}")
+    return ran.cost(requests)
 
 
 def agent(options: argparse.Namespace, port: int, pipeline: int, wait: object, peer: Cost) -> Cost:
@@ -53,7 +53,7 @@ def main() -> None:
     for program in ("redis-server", "redis-benchmark"):
         if shutil.which(program) is None:
             sys.exit(f"{program} is not installed: apt-get install redis-server redis-tools")
-    interleave.heading(options)
+    interleave.heading(f"{options.connections} connections, {options.rounds} rounds", "command")
     port = interleave.free_port()
     with tempfile.TemporaryDirectory() as folder:
         files = ["--dir", folder, "--save", "", "--logfile", f"{folder}/log"]
