@@ -1,6 +1,7 @@
 """Servers made from nothing: real ones, asked, killed, put back, and gone without a trace."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -76,6 +77,18 @@ def test_data_go_back_to_what_was_kept(
     assert isinstance(again, Members)
     again.restore(tmp_path / "snapshot")
     assert driven(case, again, leash, tmp_path / "restored") == 2000
+
+
+def test_data_may_take_long_to_be_written_down(
+    made: Callable[..., tuple[Case, Members]], leash: Leash, tmp_path: Path
+) -> None:
+    # Microseconds a record: more in all than any other answer is waited for.
+    case, server = made("redis", settings={"rdb-key-save-delay": "500"})
+    driven(case, server, leash, tmp_path / "load", loading=True)
+    assert server.keep(tmp_path / "snapshot")
+    shutil.rmtree(server.members[""].folder / "data")
+    with pytest.raises(HostError, match="redis: `SAVE` is answered"):
+        server.keep(tmp_path / "again")
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,8 @@ SLOTS = 16384
 MASTER = "master-"
 FEWEST_MASTERS = 3
 """A majority of masters must be left to say that one is gone."""
+SAVED_S = 600.0
+"""How long it may take to write its data down: it says so once all is on the disk."""
 
 
 def recipe(bed: Bed) -> Recipe:
@@ -56,14 +58,14 @@ def recipe(bed: Bed) -> Recipe:
         files={"redis.conf": "".join(lines), "data/.keep": ""},
         answers=answers,
         data="data",
-        persist=lambda: _done(bed, "SAVE"),
+        persist=lambda: _done(bed, "SAVE", SAVED_S),
     )
 
 
-def say(bed: Bed, command: str) -> str:
+def say(bed: Bed, command: str, answer_s: float = ANSWER_S) -> str:
     """The answer to a command, as it is sent. Raises NotReadyError where there is none."""
     try:
-        with socket.create_connection(("127.0.0.1", bed.port), ANSWER_S) as there:
+        with socket.create_connection(("127.0.0.1", bed.port), answer_s) as there:
             there.sendall(f"AUTH {bed.password}\r\n{command}\r\nQUIT\r\n".encode())
             with there.makefile("rb") as answers:
                 said = answers.read().decode("utf-8", "replace")
@@ -131,9 +133,9 @@ def _meet(bed: Bed, others: Sequence[Bed]) -> None:
             _done(bed, f"CLUSTER MEET 127.0.0.1 {other.port} {other.port_for('cluster')}")
 
 
-def _done(bed: Bed, command: str) -> None:
+def _done(bed: Bed, command: str, answer_s: float = ANSWER_S) -> None:
     """Raises NotReadyError where a command is refused."""
-    if (said := say(bed, command)) != "+OK":
+    if (said := say(bed, command, answer_s)) != "+OK":
         raise NotReadyError(f"`{command}` is answered {said!r}")
 
 
