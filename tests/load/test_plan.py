@@ -33,6 +33,7 @@ def plan(found: Case, urls: list[str] | None = None, **more: Any) -> dict[str, A
 
 
 PAGE = {"mix": {"page": {"get": "/"}}}
+SELECT = {"mix": {"point": {"sql": "SELECT 1"}}}
 GET = {"mix": {"read": {"command": ["GET", "k:${id}"]}}, "values": {"id": {"uniform": [1, 9]}}}
 BUDDIES = {"name": "buddies", "data": {"users": 2500}}
 
@@ -436,6 +437,12 @@ def test_a_body_from_a_file(tmp_path: Path) -> None:
          "?sharding=ketama (or modulo)"),
         (GET, ["ldap://h/o=x?base"], "systems.shop: 'ldap://h/o=x?base' is not"
          " ldap://host:port/BASE?start_tls=yes"),
+        (SELECT, ["postgresql://h/app?sslmode=require"], "systems.shop:"
+         " 'postgresql://h/app?sslmode=require' is not postgresql://host:port/DATABASE"
+         "?protocol=extended (or simple)"),
+        (SELECT, ["mysql://h/app?protocol=simple"], "systems.shop:"
+         " 'mysql://h/app?protocol=simple' is not mysql://host:port/DATABASE"
+         "?protocol=prepared (or text)"),
         (GET, ["redis://a/1", "redis://b/2"], "systems.shop.at: the URLs of one system differ in"
          " more than host and port"),
         (PAGE, ["file:/a"], "workload.mix.page: 'page' is not for file:, which is asked read:,"
@@ -461,9 +468,6 @@ def test_what_cannot_be_asked(workload: dict[str, Any], urls: list[str], message
     assert str(error.value) == message
 
 
-SELECT = {"mix": {"point": {"sql": "SELECT 1"}}}
-
-
 def driver(at: str, url: str | None = None) -> Any:
     return plan(case(SELECT, at=at), [url or at])["driver"]
 
@@ -481,6 +485,9 @@ def test_a_database_server_is_reached_by_its_url(monkeypatch: pytest.MonkeyPatch
     bare = driver("postgresqls://[::1]")
     assert bare["targets"] == ["postgresqls://[::1]:5432"]
     assert (bare["user"], bare["database"]) == ("postgres", None)
+    assert "protocol" not in driver("postgresql://me@db/app?protocol=extended")
+    simple = driver("postgresql://me@db:6432/app?protocol=simple")
+    assert (simple["protocol"], simple["database"]) == ("simple", "app")
 
 
 def test_mysql_is_reached_by_its_url(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -496,6 +503,7 @@ def test_mysql_is_reached_by_its_url(monkeypatch: pytest.MonkeyPatch) -> None:
     found = driver(written, written.replace("${env:SECRET}", "s3cret"))
     assert (found["targets"], found["password"]) == (["mysqls://db:3306"], "${env:SECRET}")
     monkeypatch.setenv("MYSQL_PWD", "s3cret")
+    assert driver("mysql://db/app?protocol=text")["protocol"] == "text"
     bare = driver("mysql://db")
     assert (bare["user"], bare["database"]) == ("root", None)
     assert bare["password"] == "${env:MYSQL_PWD}"

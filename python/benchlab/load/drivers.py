@@ -80,24 +80,38 @@ _YES_OR_NO = {"true": True, "false": False}
 
 
 def _postgresql(case: Case, urls: Sequence[str]) -> dict[str, Any]:
-    """`postgresql://USER@HOST:PORT/DATABASE`, whose user is `PGUSER` or `postgres` by default."""
-    return _database(case, urls, os.environ.get("PGUSER", "postgres"), "PGPASSWORD")
+    """`postgresql://USER@HOST:PORT/DATABASE?protocol=simple`, all but the host at will.
+
+    The user is `PGUSER` or `postgres` by default. The simple protocol prepares nothing, which a
+    pooler that lends its connections by the transaction may need.
+    """
+    user = os.environ.get("PGUSER", "postgres")
+    return _database(case, urls, (user, "PGPASSWORD"), ("extended", "simple"))
 
 
 def _mysql(case: Case, urls: Sequence[str]) -> dict[str, Any]:
-    """`mysql://USER@HOST:PORT/DATABASE`, whose user is `root` by default."""
-    return _database(case, urls, "root", "MYSQL_PWD")
+    """`mysql://USER@HOST:PORT/DATABASE?protocol=text`, whose user is `root` by default."""
+    return _database(case, urls, ("root", "MYSQL_PWD"), ("prepared", "text"))
 
 
 def _database(
-    case: Case, urls: Sequence[str], default_user: str, password_variable: str
+    case: Case, urls: Sequence[str], by_default: tuple[str, str], protocols: tuple[str, str]
 ) -> dict[str, Any]:
+    """`by_default` are the user and the password's variable; the first protocol is the Plan's."""
     first = _alike(case, urls)
+    user, password_variable = by_default
+    options = parse_qs(first.query, keep_blank_values=True)
+    protocol = options.pop("protocol", [protocols[0]])[-1]
+    if options or protocol not in protocols:
+        shape = f"{first.scheme}://host:port/DATABASE?protocol={protocols[0]} (or {protocols[1]})"
+        what = f"{mask(urls[0])!r} is not {shape}"
+        raise InputError(what, key=f"systems.{case.system_name}")
     return {
         "targets": _targets(urls),
-        "user": unquote(first.username or default_user),
+        "user": unquote(first.username or user),
         "password": _password(case, first, password_variable),
         "database": unquote(first.path.removeprefix("/")) or None,
+        **({} if protocol == protocols[0] else {"protocol": protocol}),
     }
 
 
