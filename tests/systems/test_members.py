@@ -212,6 +212,19 @@ def test_a_galera_cluster_loses_a_node_under_load_and_takes_it_back(
     assert held_by == held_by[:1] * 3
 
 
+def test_a_node_that_is_held_still_is_given_up_and_comes_back(made: Make, leash: Leash) -> None:
+    _, system = made("galera", **KEYS["galera"])
+    first = system.members["1"].bed
+    system.pause("3")
+    while galera.status(first, "wsrep_cluster_size") != "2":
+        leash.listen(0.05)
+    assert system.primaries() == ("1", "2")
+    system.restart("2")
+    system.resume("3")
+    while galera.status(first, "wsrep_cluster_size") != "3":
+        leash.listen(0.05)
+
+
 def test_a_galera_cluster_grows_and_shrinks(made: Make) -> None:
     _, system = made("galera", **KEYS["galera"])
     assert system.add() == "4"

@@ -26,6 +26,8 @@ PACKAGES: dict[str, str] = {
     "initdb": "postgresql",
     "java": "default-jdk-headless",
     "javac": "default-jdk-headless",
+    "mariadb": "mariadb-client",
+    "mariadb-install-db": "mariadb-server",
     "mariadbd": "mariadb-server",
     "memcached": "memcached",
     "nginx": "nginx-light",
@@ -37,6 +39,7 @@ PACKAGES: dict[str, str] = {
     "python3": "python3",
     "redis-cli": "redis-tools",
     "redis-server": "redis-server",
+    "rsync": "rsync",
     "slapd": "slapd",
     "sqlite3": "sqlite3",
 }

@@ -73,7 +73,7 @@ class Members:
 
     def died(self) -> str | None:
         """The first member that is gone though nobody ended it, and how it ended."""
-        for name, member in self.members.items():
+        for name, member in list(self.members.items()):
             if why := member.died():
                 return f"{name} {why}" if name else why
         return None
@@ -118,7 +118,7 @@ class Members:
         """The last lines that they wrote; each line begins with its member where there are more."""
         share = TAIL_LINES // len(self.members)
         said = []
-        for name, member in self.members.items():
+        for name, member in list(self.members.items()):
             lines = member.log_tail().splitlines()[-share:]
             said += [f"{name}: {line}" if name else line for line in lines]
         return "\n".join(said)
@@ -173,10 +173,10 @@ class Members:
         self._forget(member)
 
     def primaries(self) -> tuple[str, ...]:
-        """The members that take writes now, of those that are up."""
+        """The members that take writes now, of those that may answer."""
         if self._kind.primaries is None:
             raise HostError(f"{self.name} does not tell its members apart")
-        up = [bed for bed in self._beds if self.members[bed.name].is_up()]
+        up = [member.bed for member in self._able()]
         with _told(self.name):
             return tuple(self._kind.primaries(up))
 
@@ -197,6 +197,9 @@ class Members:
             raise HostError(f"{self.name} has no member {member}; it has {there}")
         return self.members[member]
 
+    def _able(self) -> list[Server]:
+        return [member for member in list(self.members.values()) if member.is_able()]
+
     def _up(self, member: Server) -> None:
         others = (other for other in self.members.values() if other is not member)
         member.up(is_alone=not any(other.is_up() for other in others))
@@ -204,7 +207,7 @@ class Members:
     def _join(self) -> None:
         """Has those that are up find each other. Raises HostError where they do not."""
         join = self._kind.join
-        up = [member for member in self.members.values() if member.is_up()]
+        up = self._able()
         if join is None or not up:
             return
         wait_for(lambda: join([member.bed for member in up]), up, self._place)

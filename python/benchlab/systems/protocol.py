@@ -117,7 +117,7 @@ class Able(Instance, Protocol):
         """Takes a member away in order, for good."""
 
     def primaries(self) -> tuple[str, ...]:
-        """The members that take writes now, of those that are up."""
+        """The members that take writes now, of those that may answer."""
 
 
 class Kind(Protocol):

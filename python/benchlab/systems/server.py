@@ -110,6 +110,7 @@ class Server:
         self.process: Process | None = None
         self.is_away = False
         """Whether it was ended on purpose, so that its absence is no death."""
+        self.is_paused = False
 
     @property
     def root(self) -> Root | None:
@@ -148,12 +149,14 @@ class Server:
             environment={key: fill(text, self._names) for key, text in environment.items()},
             folder=self.folder,
         )
-        self.is_away = False
+        self.is_away = self.is_paused = False
         wait_for(self.recipe.answers, [self], self._place)
 
     def down(self, grace_s: float = STOP_S) -> None:
         """Ends it in order; what is left after the grace is killed."""
         self.is_away = True
+        if self.is_paused:
+            self.resume()
         if self.process is not None:
             self.process.stop(grace_s, self.recipe.stop)
             self._tidy()
@@ -167,11 +170,13 @@ class Server:
 
     def pause(self) -> None:
         """Holds all its processes still: connections stay, answers do not come."""
+        self.is_paused = True
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
         """Has it go on after a pause."""
         self._signal(signal.SIGCONT)
+        self.is_paused = False
 
     def died(self) -> str | None:
         """How its program ended, once it is gone though nobody ended it."""
@@ -182,6 +187,10 @@ class Server:
     def is_up(self) -> bool:
         """Whether its program runs."""
         return self.process is not None and self.process.poll() is None
+
+    def is_able(self) -> bool:
+        """Whether its program runs and may answer."""
+        return self.is_up() and not self.is_paused
 
     def copy(self, snapshot: Path) -> None:
         """Copies the data of a server that is down."""
