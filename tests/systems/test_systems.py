@@ -20,6 +20,7 @@ from benchlab.model.errors import HostError, InputError
 from benchlab.model.experiment import Command, System
 from benchlab.systems import Place, kind_of
 from benchlab.systems import command as commands
+from benchlab.systems.members import Members
 from benchlab.systems.sqlite import FILE
 
 URL = "http://127.0.0.1:${port}/"
@@ -78,13 +79,60 @@ def test_a_daemon_and_its_workers_are_one_system(place: Place, stop: str | None)
     )
     instance = kind_of("nginx", system).start("nginx", system, place)
     assert served(instance.urls[0]) == "hello /hello"
-    assert isinstance(instance, commands.Started)
-    assert instance.process is not None
-    assert instance.process.wait(5) == 0, "its first process ends as it becomes a daemon"
-    assert len(instance.process.tree()) == 3
+    assert isinstance(instance, Members)
+    process = instance.members[""].process
+    assert process is not None
+    assert process.wait(5) == 0, "its first process ends as it becomes a daemon"
+    assert len(process.tree()) == 3
     assert instance.died() is None
+    instance.restart("")
+    assert served(instance.urls[0]) == "hello /hello"
     instance.stop(5)
-    assert instance.process.tree() == []
+    assert process.tree() == []
+
+
+def test_instances_of_a_command_are_members(place: Place) -> None:
+    system = python(SLOW, instances=3)
+    instance = kind_of("api", system).start("api", system, place)
+    assert isinstance(instance, Members)
+    assert len(set(instance.urls)) == 3
+    assert all("Directory listing" in served(url) for url in instance.urls)
+    assert list(instance.roots) == ["1", "2", "3"]
+    assert {"kill", "pause", "restart", "add", "remove"} == instance.abilities
+    (folder,) = {member.folder.parent.parent for member in instance.members.values()}
+    assert folder == place.folder
+    instance.kill("2")
+    assert instance.died() is None
+    assert ports.is_free(instance.members["2"].port)
+    urls = instance.urls
+    instance.restart("2")
+    assert instance.urls == urls
+    assert "Directory listing" in served(urls[1])
+    assert "2: open for business" in instance.log_tail().splitlines()
+    assert instance.add() == "4"
+    assert "Directory listing" in served(instance.urls[3])
+    third = instance.members["3"].process
+    assert third is not None
+    third.kill()
+    until(lambda: instance.died() == "3 was ended by signal 9")
+    instance.stop(5)
+    assert all(ports.is_free(member.port) for member in instance.members.values())
+
+
+def test_what_instances_are_wrongly_given_is_told_by_its_key(place: Place) -> None:
+    system = python(SLOW, instances=2, files={"../escape": ""})
+    with pytest.raises(InputError) as refused:
+        kind_of("api", system).start("api", system, place)
+    assert refused.value.key == 'systems.api.files."../escape"'
+
+
+def test_instances_that_want_one_port_are_refused(place: Place) -> None:
+    port = ports.free()
+    start = f"{sys.executable} -m http.server --bind 127.0.0.1 {port}"
+    system = System(kind="command", start=start, url=f"http://127.0.0.1:{port}/", instances=2)
+    with pytest.raises(HostError, match=rf"api/2: port {port} is taken .* choose with \${{port}}"):
+        kind_of("api", system).start("api", system, place)
+    assert ports.is_free(port)
 
 
 def test_one_that_dies_at_once_shows_its_last_words(place: Place) -> None:

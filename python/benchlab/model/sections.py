@@ -54,7 +54,9 @@ MOST_SESSIONS = 40
 KINDS: Mapping[str, frozenset[str]] = {
     "sqlite": frozenset({"settings"}),
     "file": frozenset({"settings"}),
-    "command": frozenset({"start", "url", "ready", "stop", "files", "environment", "tls"}),
+    "command": frozenset(
+        {"start", "url", "ready", "stop", "files", "environment", "tls", "instances"}
+    ),
 }
 """Kinds of system the lab can start, and the keys each takes beside those of every system."""
 _EVERY_KIND = {"kind", "placement", "before_session", "before_trial", "needs", "install"}

@@ -79,7 +79,7 @@ class Started:
 
     def launch(self, place: Place) -> None:
         """Writes its files and starts its command."""
-        self.folder.mkdir(parents=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
         for file, content in self._system.files.items():
             self._write(file, content)
         argv = split(self.fill(self._system.start or ""), join("systems", self.name) + ".start")
@@ -175,14 +175,15 @@ def missing(system: System) -> str | None:
     return None
 
 
-def start(name: str, system: System, place: Place) -> Started:
-    """Starts the command and waits until it answers.
+def start(name: str, system: System, place: Place, port: int | None = None) -> Started:
+    """Starts the command and waits until it answers; again, where its folder is there already.
 
-    Raises HostError when its port is taken, or when it ends or does not answer in time.
+    It is given the port where it mentions one, or else a free one. Raises HostError when its port
+    is taken, or when it ends or does not answer in time.
     """
     texts = (*system.environment.values(), *system.files.values())
     mentions = " ".join((system.start or "", system.url or "", *texts))
-    port = ports.free() if "${port}" in mentions else None
+    port = (port or ports.free()) if "${port}" in mentions else None
     instance = Started(name, system, place, port)
     # Whoever is there already would be taken for the system, and be measured in its place.
     for host, wanted in instance.addresses():

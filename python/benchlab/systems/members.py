@@ -187,7 +187,7 @@ class Members:
         )
 
     def _member(self, bed: Bed) -> Server:
-        found = Server(self.name, bed, self._kind.recipe(bed), self._place)
+        found = self._kind.server(self.name, bed, self._kind.recipe(bed), self._place)
         self.members[bed.name] = found
         return found
 
@@ -261,6 +261,7 @@ class ServerKind:
     """Of a member, with `${port}` and, where there is one, the mention of its password."""
     recipe: Callable[[Bed], Recipe]
     """Of one member; called once its peers are known, and before any of them is there."""
+    server: type[Server] = Server
     keys: frozenset[str] = frozenset({"settings", "environment"})
     """Keys of the experiment file beside those of every system."""
     members: Callable[[System], Sequence[str]] = _one

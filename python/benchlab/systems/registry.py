@@ -12,9 +12,9 @@ from benchlab.model.errors import HostError, InputError
 from benchlab.model.experiment import System
 from benchlab.systems import (
     at,
-    command,
     file,
     galera,
+    instances,
     mariadb,
     memcached,
     nginx,
@@ -28,7 +28,7 @@ from benchlab.systems.protocol import Instance, Kind, Place
 GROUP = "benchlab.systems"
 """Entry points of other packages that bring kinds of their own, each by its name."""
 KINDS: dict[str, Kind] = {
-    "command": command,
+    "command": instances.KIND,
     "file": file,
     "galera": galera.KIND,
     "mariadb": mariadb.KIND,
@@ -85,7 +85,7 @@ def kind_of(name: str, system: System) -> Kind:
     if system.at:
         return at
     if system.start is not None:
-        return command
+        return instances.KIND
     if system.kind in KINDS:
         return KINDS[system.kind]
     near = get_close_matches(system.kind, KINDS, n=1, cutoff=0.4)
