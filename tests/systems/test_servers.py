@@ -31,6 +31,7 @@ MADE = sorted(
 )
 COMMAND = "from benchlab.cli.main import main; main()"
 NOBODYS = Recipe(start=["true"], answers=lambda: None, user="no-such-user")
+PERSISTENT = ("mariadb", "nginx", "openldap", "postgresql")
 STORES = [name for name in MADE if name != "nginx"]
 
 
@@ -57,6 +58,34 @@ def test_a_server_is_made_asked_killed_made_again_and_gone(
         while [pid for pid in tree if psutil.pid_exists(pid)]:
             leash.listen(0.01)
         assert ports.is_free(port)
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_a_server_is_held_still_goes_on_and_is_started_again_with_its_data(
+    kind: str, made: Callable[..., tuple[Case, Members]], leash: Leash, tmp_path: Path
+) -> None:
+    case, server = made(kind)
+    (member,) = server.members.values()
+    if kind in STORES:
+        driven(case, server, leash, tmp_path / "load", loading=True)
+    assert server.abilities == {"kill", "pause", "restart"}
+    assert member.process is not None
+    tree = member.process.tree()
+    server.pause("")
+    assert {psutil.Process(pid).status() for pid in tree} == {psutil.STATUS_STOPPED}
+    server.resume("")
+    assert driven(case, server, leash, tmp_path / "resumed") == 2000
+    server.pause("")
+    server.restart("")
+    while [pid for pid in tree if psutil.pid_exists(pid)]:
+        leash.listen(0.01)
+    server.kill("")
+    assert not member.is_up()
+    assert server.died() is None
+    server.restart("")
+    assert member.is_up()
+    if kind in PERSISTENT:
+        assert driven(case, server, leash, tmp_path / "again") == 2000
 
 
 @pytest.mark.parametrize("kind", [name for name in STORES if name != "memcached"])
