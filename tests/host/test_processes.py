@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from benchlab.host.processes import Leash, marked
@@ -199,3 +200,13 @@ def test_a_long_log_is_cut_down_to_its_end(leash: Leash, tmp_path: Path) -> None
     process.trim_log()
     assert (tmp_path / "log").stat().st_size < 100_000
     assert process.log_tail(1) == "last"
+
+
+def test_a_tree_is_held_still_with_what_it_starts_meanwhile_and_goes_on(leash: Leash) -> None:
+    process = leash.start(["sh", "-c", "while :; do sleep 0.001; done"])
+    until(lambda: len(process.tree()) > 1)
+    process.hold()
+    held = process.tree()
+    assert {psutil.Process(pid).status() for pid in held} <= {"stopped", "zombie"}
+    process.signal_tree(signal.SIGCONT)
+    until(lambda: process.tree()[1:] != held[1:])

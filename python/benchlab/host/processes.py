@@ -81,6 +81,16 @@ class Process:
         for pid in self.tree():
             watchdog.send_signal(pid, number)
 
+    def hold(self, timeout_s: float = 2.0) -> None:
+        """Has everything of the tree stand still, what it starts meanwhile too, until SIGCONT."""
+        deadline = time.monotonic() + timeout_s
+        while moving := [pid for pid in self.tree() if not watchdog.is_stopped(pid)]:
+            if time.monotonic() >= deadline:
+                return
+            for pid in moving:
+                watchdog.send_signal(pid, signal.SIGSTOP)
+            self._leash.listen(watchdog.POLL_S)
+
     def stop(self, grace_s: float = 10.0, number: int = signal.SIGTERM) -> None:
         """Ends the tree: the program is asked, then what it left, then all of it is killed.
 

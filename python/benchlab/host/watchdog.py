@@ -58,11 +58,21 @@ def descendants(pid: int) -> Iterator[int]:
 
 def is_zombie(pid: int) -> bool:
     """Whether a process has ended and only waits to be collected; true as well when it is gone."""
+    return _state(pid) in (b"Z", b"X", b"")
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process stands still after SIGSTOP; true as well of one that has ended."""
+    return _state(pid) in (b"T", b"t", b"Z", b"X", b"")
+
+
+def _state(pid: int) -> bytes:
+    """The letter the kernel tells; empty when the process is gone."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] in (b"Z", b"X")
+            return file.read().rpartition(b")")[2].split()[0]
     except OSError:
-        return True
+        return b""
 
 
 def send_signal(pid: int, number: int) -> None:

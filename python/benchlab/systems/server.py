@@ -171,11 +171,13 @@ class Server:
     def pause(self) -> None:
         """Holds all its processes still: connections stay, answers do not come."""
         self.is_paused = True
-        self._signal(signal.SIGSTOP)
+        if self.process is not None:
+            self.process.hold()
 
     def resume(self) -> None:
         """Has it go on after a pause."""
-        self._signal(signal.SIGCONT)
+        if self.process is not None:
+            self.process.signal_tree(signal.SIGCONT)
         self.is_paused = False
 
     def died(self) -> str | None:
@@ -226,10 +228,6 @@ class Server:
     def _tidy(self) -> None:
         if self.recipe.tidy is not None:
             self.recipe.tidy()
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self.process is not None:
-            self.process.signal_tree(number)
 
     def _as_user(self, command: Sequence[str]) -> list[str]:
         user = self.recipe.user
