@@ -8,10 +8,13 @@ import pytest
 from labs import new_run, shorten_null_runs
 
 from benchlab.judge.run import judge_run
+from benchlab.lab import preflight
 from benchlab.lab.opening import KNOWN
 from benchlab.lab.run import execute
 from benchlab.lab.stopping import StopToken
 from benchlab.model.cases import cases
+from benchlab.model.errors import InputError
+from benchlab.model.reading import read_experiment
 
 pytestmark = pytest.mark.real
 
@@ -60,3 +63,25 @@ def test_systems_of_several_members_are_measured_and_each_member_is_seen(
         assert set(system["member"]) == MEMBERS[trial.record.case.removeprefix("system=")]
         ends = {member: rows["value"][-1] for (member,), rows in system.group_by("member")}
         assert ends.pop("") == pytest.approx(sum(ends.values()))
+
+
+@pytest.mark.parametrize(
+    ("how_many", "message"),
+    [
+        ("masters: 2", "masters: a cluster has 3 masters at least"),
+        ("replicas: 2", "replicas: belong to a cluster: say how many `masters`"),
+    ],
+)
+def test_a_cluster_that_cannot_be_is_told_with_its_line(how_many: str, message: str) -> None:
+    text = f"""\
+experiment: x
+systems:
+  cache:
+    kind: redis
+    {how_many}
+workload: {{name: records, data: {{records: 1000}}}}
+"""
+    experiment = read_experiment(text, file="x.yaml", known=KNOWN)
+    with pytest.raises(InputError) as refused:
+        preflight.check(experiment, cases(experiment), Path())
+    assert str(refused.value) == f"x.yaml:5: systems.cache.{message}"

@@ -5,9 +5,10 @@ machine the programs. Bad input is told with its place in the file. Absent: port
 can only be found out by starting a system.
 """
 
+import contextlib
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -41,7 +42,8 @@ def check(experiment: Experiment, cases: Sequence[Case], here: Path) -> None:
     for case in cases:
         _check_variables(case)
         with placing(case):
-            urls = kind_of(case.system_name, case.system).expected_urls(case.system)
+            with _of_system(case):
+                urls = kind_of(case.system_name, case.system).expected_urls(case.system)
             cpus = placed(case).agent
             plan = make_plan(
                 case, urls=urls, seed=experiment.seed, session=0, block=0, cpus=cpus, folder=here
@@ -63,15 +65,23 @@ def missing(cases: Iterable[Case]) -> dict[str, str]:
     found: dict[str, str] = {}
     for case in cases:
         _check_variables(case)
-        with placing(case):
-            try:
-                why = kind_of(case.system_name, case.system).missing(case.system)
-            except InputError as error:
-                key = f"{join('systems', case.system_name)}.{error.key}"
-                raise error.at(None, None, key) from None
+        with placing(case), _of_system(case):
+            why = kind_of(case.system_name, case.system).missing(case.system)
             if why:
                 found[case.name] = why
     return found
+
+
+@contextlib.contextmanager
+def _of_system(case: Case) -> Iterator[None]:
+    """Says whose key it is that a kind complains about: a kind knows its own keys alone."""
+    try:
+        yield
+    except InputError as error:
+        system = join("systems", case.system_name)
+        if error.key is None or error.key.startswith(system):
+            raise
+        raise error.at(error.file, error.line, f"{system}.{error.key}") from None
 
 
 def _check_variables(case: Case) -> None:
