@@ -93,6 +93,26 @@ def test_a_store_is_loaded_with_all_records() -> None:
     assert plan["workload"]["values"]["id"]["batch"]["last"] == 2500
 
 
+def test_a_server_is_loaded_by_many_rows_at_once_or_by_many_clients() -> None:
+    def loading(url: str, length: int = 100) -> dict[str, Any]:
+        found = case({}, {"records": 2500, "length": length})
+        plan = loading_plan(found, urls=[url], seed=1)
+        assert plan is not None
+        return plan
+
+    rows = {"copy": {"into": "records (id, value)", "row": ["${id}", "${value}"]}}
+    for url in ("postgresql://h", "mysql://h"):
+        schema, insert = loading(url)["workload"]["transactions"][0]["operations"]
+        assert (list(schema["request"]), insert["request"]) == (["sql"], rows)
+        assert (insert["for_each"], insert["expect"]["rows"]) == ("id", "${id}")
+        # A thousand long ones are more than a server takes at once.
+        _, insert = loading(url, 100_000)["workload"]["transactions"][0]["operations"]
+        assert (list(insert["request"]), insert["for_each"]) == (["sql"], "id")
+    for url in ("redis://h", "memcached://h"):
+        plan = loading(url)
+        assert (plan["schedule"], plan["pipeline"]) == ({"closed": {"clients": 256}}, 64)
+
+
 def test_too_short_a_record_is_refused_with_its_key() -> None:
     with pytest.raises(InputError, match=r"workload\.data\.length"):
         case({}, {"records": 1000, "length": 21})

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchlab.load.bulk import hastened
 from benchlab.load.directory import below
 from benchlab.load.drivers import driver, tls
 from benchlab.load.workloads import BUILT_IN
@@ -91,7 +92,7 @@ def loading_plan(
     if scheme == "sqlite":
         # A crash while loading costs a fresh start anyway, so nothing waits for the disk.
         asked["pragmas"] = asked["pragmas"] | {"synchronous": "off"}
-    return {
+    plan = {
         "version": VERSION,
         "seeds": seeds(seed, 0, 0),
         "driver": asked,
@@ -102,6 +103,7 @@ def loading_plan(
         "timeout_ns": _ns(60.0),
         "cpus": list(cpus[:1]),
     }
+    return hastened(plan)
 
 
 LAID_BYTES = 2**23
