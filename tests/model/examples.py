@@ -73,6 +73,22 @@ workload:
 load: {rate: 500/s, duration: 5s}
 """
 
+FARM = """\
+experiment: farm
+systems:
+  site:
+    kind: command
+    start: serve ${port} ${db.port}
+    url: http://127.0.0.1:${port}/
+    environment: {BACK: "${db.url}", PASSWORD: "${db.password}"}
+    before:
+      db:
+        kind: command
+        start: store ${port}
+        url: redis://127.0.0.1:${port}/
+workload: {mix: {page: {get: /}}}
+"""
+
 
 def read(text: str, **more: Any) -> Experiment:
     return read_experiment(text, file="x.yaml", known=KNOWN, **more)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from servers import MIXES
 
 from benchlab.host import programs
 from benchlab.host.processes import Leash
@@ -25,15 +26,15 @@ def leash() -> Iterator[Leash]:
 def made(leash: Leash, program: Callable[[str], str]) -> Callable[..., tuple[Case, Members]]:
     """Makes a server of a kind."""
 
-    def make(kind: str, **keys: Any) -> tuple[Case, Members]:
+    def make(kind: str, mix: Any = None, values: Any = None, **keys: Any) -> tuple[Case, Members]:
         found = KINDS[kind]
         assert isinstance(found, ServerKind)
         for need in found.needs:
             if not programs.look(need).is_there:
                 program(need)
-        workload = {"name": "records", "data": {"records": 5000}}
-        if kind == "nginx":
-            workload = {"mix": {"page": {"get": "/", "expect": {"status": 204}}}}
+        workload: dict[str, Any] = {"name": "records", "data": {"records": 5000}}
+        if kind in MIXES:
+            workload = {"mix": mix or MIXES[kind]} | ({"values": values} if values else {})
         load = {"clients": 4, "transactions": 2000, "warmup": 0}
         text = {"experiment": "x", "systems": {kind: keys}, "workload": workload, "load": load}
         case = cases(read_mapping(text, known=KNOWN))[0]

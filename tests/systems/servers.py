@@ -1,6 +1,7 @@
 """Small real servers that behave as no server should, and how one that was made is driven."""
 
 from pathlib import Path
+from typing import Any
 
 from benchlab.host.processes import Leash
 from benchlab.load import agent
@@ -62,6 +63,11 @@ http {
 }
 """
 """A configuration that makes nginx a daemon."""
+MIXES: dict[str, dict[str, Any]] = {
+    "nginx": {"page": {"get": "/", "expect": {"status": 204}}},
+    "sphinx": {"find": {"sql": "SELECT id FROM docs WHERE MATCH('none')", "expect": {"rows": "0"}}},
+}
+"""What is asked of those that keep no records."""
 
 
 def driven(case: Case, server: Members, leash: Leash, folder: Path, loading: bool = False) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from servers import driven
+from servers import MIXES, driven
 
 from benchlab.host import ports
 from benchlab.host.processes import Leash
@@ -28,11 +28,12 @@ MADE = sorted(
     name
     for name, kind in KINDS.items()
     if isinstance(kind, ServerKind) and kind.needs and len(kind.members(System(kind=name))) == 1
+    if name not in ("haproxy", "php-fpm")
 )
 COMMAND = "from benchlab.cli.main import main; main()"
 NOBODYS = Recipe(start=["true"], answers=lambda: None, user="no-such-user")
 PERSISTENT = ("mariadb", "nginx", "openldap", "postgresql")
-STORES = [name for name in MADE if name != "nginx"]
+STORES = [name for name in MADE if name not in MIXES]
 
 
 @pytest.mark.parametrize("kind", MADE)
@@ -129,6 +130,8 @@ def test_data_may_take_long_to_be_written_down(
         ("mariadb", {"inodb_buffer_pool_size": "1G"}, "unknown variable"),
         ("openldap", {"maxsiz": "1"}, "unknown directive <maxsiz>"),
         ("memcached", {"memory": "1"}, "option '--memory=1' is ambiguous"),
+        ("sphinx", {"rt_feld": "x"}, "unknown key name 'rt_feld'"),
+        ("sphinx", {"source.csvpipe_command": "exit 1"}, "No fields in schema - will not index"),
         ("nginx", {"keepalive_request": "1"}, 'unknown directive "keepalive_request"'),
     ],
 )
@@ -192,6 +195,31 @@ def test_a_kind_from_another_package_is_known_and_a_broken_one_is_refused_with_i
     assert code == 4
     assert "the kind `broken` of brought:NO_SUCH cannot be loaded: AttributeError" in said
     assert "Traceback" not in said
+
+
+def test_sphinx_finds_what_was_written_also_after_it_was_put_back(
+    made: Callable[..., tuple[Case, Members]], leash: Leash, tmp_path: Path
+) -> None:
+    row = "(${id}, 'a title', 'found everywhere', 7)"
+    write = {"write": {"sql": f"REPLACE INTO docs (id, title, body, number) VALUES {row}"}}
+    find = "SELECT number FROM docs WHERE MATCH('everywhere') LIMIT 15"
+    case, server = made("sphinx", mix=write, values={"id": {"uniform": [1, 1000]}})
+    assert driven(case, server, leash, tmp_path / "write") == 2000
+    assert server.keep(tmp_path / "snapshot")
+    asked, other = made("sphinx", mix={"find": {"sql": find, "expect": {"rows": "15"}}})
+    other.restore(tmp_path / "snapshot")
+    assert driven(asked, other, leash, tmp_path / "find") == 2000
+
+
+def test_sphinx_builds_an_index_from_a_source(
+    made: Callable[..., tuple[Case, Members]], leash: Leash, tmp_path: Path
+) -> None:
+    (tmp_path / "docs.csv").write_text("1,one word\n2,another word\n")
+    source = {"csvpipe_command": f"cat {tmp_path}/docs.csv", "csvpipe_field": "body"}
+    settings = {f"source.{name}": value for name, value in source.items()}
+    find = {"sql": "SELECT id FROM docs WHERE MATCH('another')", "expect": {"first": "2"}}
+    case, server = made("sphinx", mix={"find": find}, settings=settings)
+    assert driven(case, server, leash, tmp_path / "ask") == 2000
 
 
 def test_what_is_missing_is_told_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 Absent: pinning itself, which is done as a process is started (`processes`).
 """
 
+import itertools
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -60,6 +61,17 @@ def divide(placement: str, cores: Sequence[int] | None = None) -> CpuSets:
         agent=tuple(core for group in groups[split:] for core in group),
         system=tuple(core for group in groups[:split] for core in group),
     )
+
+
+def deal(cores: Sequence[int], count: int) -> list[tuple[int, ...]]:
+    """Whole physical cores for each of so many; where they are too few, all of them for each."""
+    groups = physical(cores)
+    if len(groups) < count:
+        return [tuple(cores)] * count
+    each, more = divmod(len(groups), count)
+    ends = [number * each + min(number, more) for number in range(count + 1)]
+    pairs = itertools.pairwise(ends)
+    return [tuple(core for group in groups[low:high] for core in group) for low, high in pairs]
 
 
 def parse(text: str) -> tuple[int, ...]:

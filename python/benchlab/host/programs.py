@@ -23,6 +23,7 @@ PACKAGES: dict[str, str] = {
     "go": "golang-go",
     "gunicorn": "gunicorn",
     "haproxy": "haproxy",
+    "indexer": "sphinxsearch",
     "initdb": "postgresql",
     "java": "default-jdk-headless",
     "javac": "default-jdk-headless",
@@ -34,12 +35,14 @@ PACKAGES: dict[str, str] = {
     "node": "nodejs",
     "npm": "npm",
     "pg_basebackup": "postgresql-client",
+    "php-fpm": "php-fpm",
     "postgres": "postgresql",
     "psql": "postgresql-client",
     "python3": "python3",
     "redis-cli": "redis-tools",
     "redis-server": "redis-server",
     "rsync": "rsync",
+    "searchd": "sphinxsearch",
     "slapd": "slapd",
     "sqlite3": "sqlite3",
 }
@@ -90,7 +93,12 @@ def _which(name: str) -> str | None:
     """On the PATH, or where Debian keeps what it does not put there; the newest of several."""
     newest = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     folders = os.pathsep.join(("/usr/sbin", *map(str, newest)))
-    return shutil.which(name) or shutil.which(name, path=folders)
+    # Debian puts the version into the names of PHP's programs.
+    versions = sorted(Path("/usr/sbin").glob("php-fpm?*")) if name == "php-fpm" else []
+    for each in (name, *(path.name for path in reversed(versions))):
+        if found := shutil.which(each) or shutil.which(each, path=folders):
+            return found
+    return None
 
 
 def version(path: str) -> str | None:

@@ -139,6 +139,9 @@ class Fleet:
         with placing(case):
             instance = kind.start(case.system_name, case.system, place)
         self._up[key] = instance
+        if self._session == 0 and len(instance.roots) > len(place.cpus) > 0:
+            cpus = ", ".join(map(str, place.cpus))
+            self._say(f"{case.system_name}: {len(instance.roots)} members share cores: {cpus}")
         try:
             self._load(key, case, instance)
             for command in case.system.before_session:

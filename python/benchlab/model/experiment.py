@@ -60,6 +60,8 @@ class System(Frozen):
     """How many members share the data between them."""
     ask: Literal["one", "all"] | None = None
     """Which members the driver talks to, where that is not settled by what they are."""
+    before: "dict[str, System]" = {}
+    """What stands behind it, by names of the file's own."""
     before_session: tuple[Command, ...] = ()
     before_trial: tuple[Command, ...] = ()
     start: str | None = None

@@ -5,7 +5,7 @@ messages and JSON Schema follow. What varies, and over which cases, is `design`'
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -37,8 +37,8 @@ from benchlab.model.grammar import (
     Text,
     one_of,
 )
-from benchlab.model.schemes import ENCRYPTED, SCHEMES
-from benchlab.model.tree import Node, fail, from_plain, join, nearest
+from benchlab.model.schemes import EMBEDDED, ENCRYPTED, SCHEMES
+from benchlab.model.tree import Node, fail, from_plain, join, nearest, scalars
 
 CLIENTS = 16
 CONNECTIONS = 64
@@ -55,7 +55,7 @@ KINDS: Mapping[str, frozenset[str]] = {
     "sqlite": frozenset({"settings"}),
     "file": frozenset({"settings"}),
     "command": frozenset(
-        {"start", "url", "ready", "stop", "files", "environment", "tls", "instances"}
+        {"start", "url", "ready", "stop", "files", "environment", "tls", "instances", "before"}
     ),
 }
 """Kinds of system the lab can start, and the keys each takes beside those of every system."""
@@ -177,10 +177,76 @@ SYSTEM_FORMS: dict[str, Form] = {
     "needs": ListOf(Text(), single=True),
     "install": Text(),
 }
+SYSTEM_FORMS["before"] = Reading(
+    lambda node, key: _behind(node, key),
+    {
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": {"$ref": "#/properties/systems/additionalProperties"},
+    },
+)
 SYSTEM = Record(
     SYSTEM_FORMS,
     later=("metrics_at", "source", "build", "version", "program"),
 )
+
+
+def _behind(node: Node, key: str) -> Node:
+    """Checks each key of what stands behind a system; it is read with the system's kind."""
+    for name, child in MapOf(Anything(), some=True).read(node, key).items():
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
+            what = "is named by a letter, then letters, digits, - and _: others mention it"
+            fail(child, join(key, name), what)
+        if not (child.is_scalar and child.value is None):
+            SYSTEM.read(child, join(key, name))
+    return node
+
+
+def _read_behind(node: Node, name: str, key: str, known: Known) -> dict[str, System]:
+    """What stands behind a system, each entry read as a system of its own.
+
+    Raises:
+        InputError: with the place of what is wrong, and for a name that stands there twice.
+    """
+    found, taken = {}, {name}
+    for inner, child in node.entries.items():
+        below = join(key, inner)
+        for other in _OF_A_FRONT:
+            if other in child.entries:
+                what = "belongs to the system in front, which the driver talks to"
+                fail(child.entries[other], join(below, other), what)
+        found[inner] = system = read_system(child, inner, below, known)
+        if system.kind in EMBEDDED:
+            fail(child, below, f"{system.kind} is no server, so that nothing can stand before it")
+        names = {inner, *_names(system)}
+        if twice := sorted(taken & names):
+            fail(child, below, f"two systems of one topology are called {twice[0]}")
+        taken |= names
+    return found
+
+
+def _names(system: System) -> Iterator[str]:
+    """Of all that stands behind a system."""
+    for name, one in system.before.items():
+        yield name
+        yield from _names(one)
+
+
+_OF_A_FRONT = ("at", "restart", "tls", "placement", "before_session", "before_trial")
+_TOLD = r"\$\{([A-Za-z][\w-]*)\.(urls?|host|port|user|password)\}"
+
+
+def _check_told(node: Node, key: str, behind: Collection[str]) -> None:
+    """Refuse mentions of what does not stand behind a system, and passwords on command lines."""
+    for part in ("start", "environment"):
+        for child, below in scalars(node.entries.get(part, Node({})), join(key, part)):
+            for found in re.finditer(_TOLD, child.text):
+                if found[1] not in behind:
+                    near = nearest(found[1], behind)
+                    fail(child, below, f"no system {found[1]} stands behind this one", near)
+                if part == "start" and found[2] in ("url", "urls", "password"):
+                    what = f"{found[0]} may hold a password, so that it stands in files and in"
+                    fail(child, below, f"{what} `environment:` alone, not on a command line")
 
 
 def read_system(node: Node, name: str, key: str, known: Known) -> System:
@@ -192,6 +258,10 @@ def read_system(node: Node, name: str, key: str, known: Known) -> System:
     if node.is_scalar and node.value is None:
         node = Node({}, place=node.place)
     fields = SYSTEM.read(node, key)
+    if "before" in fields:
+        at = node.entries["before"]
+        fields["before"] = _read_behind(at, name, join(key, "before"), known)
+    _check_told(node, key, fields.get("before", {}))
     for url in fields.get("at", ()):
         _check_url(node.entries["at"], join(key, "at"), url, known, ())
     if len({url.partition(":")[0] for url in fields.get("at", ())}) > 1:

@@ -23,14 +23,17 @@ from benchlab.model.experiment import Command, System
 from benchlab.model.mentions import split as split_line
 from benchlab.model.sections import KINDS
 from benchlab.model.tree import join
-from benchlab.systems import reach
+from benchlab.systems import behind, reach
 from benchlab.systems.protocol import Ability, Place, StoppedError
 
 keys = KINDS["command"]
 READY_S = 30.0
 POLL_S = 0.02
 NOT_HTTP_TRIES = 3
-_MENTION = re.compile(r"\$\{(port|dir|here|pid|env:([A-Za-z_][A-Za-z0-9_]*))\}")
+_MENTION = re.compile(
+    r"\$\{(port|dir|here|pid|[\w-]+\.(?:urls?|host|port|user|password)"
+    r"|env:([A-Za-z_][A-Za-z0-9_]*))\}"
+)
 
 
 class Started:
@@ -46,6 +49,7 @@ class Started:
         self.log = place.folder / "log"
         self.is_pinned = bool(place.cpus)
         self._names = {"dir": str(self.folder), "here": str(place.here.absolute())}
+        self._names |= behind.addresses(place.behind)
         if port is not None:
             self._names["port"] = str(port)
         self.urls: tuple[str, ...] = (self.fill(system.url),) if system.url else ()
@@ -80,15 +84,18 @@ class Started:
     def launch(self, place: Place) -> None:
         """Writes its files and starts its command."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        told = {**self._names, **behind.secrets(place.behind, place.password)}
         for file, content in self._system.files.items():
             self._write(file, content)
+        environment = behind.environment(place.behind, place.password)
+        given = self._system.environment
         argv = split(self.fill(self._system.start or ""), join("systems", self.name) + ".start")
         try:
             self.process = place.leash.start(
                 argv,
                 log=self.log,
                 cpus=place.cpus,
-                environment={key: self.fill(v) for key, v in self._system.environment.items()},
+                environment={**environment, **{key: fill(given[key], told) for key in given}},
                 folder=self.folder,
             )
         except HostError as error:
@@ -96,7 +103,10 @@ class Started:
         self._names["pid"] = str(self.process.pid)
 
     def _write(self, file: str, content: str) -> None:
-        write_own(self.folder, self.fill(file), self.fill(content), file_key(self.name, file))
+        told = {**self._names, **behind.secrets(self._place.behind, self._place.password)}
+        text = fill(content, told)
+        is_secret = text != self.fill(content)
+        write_own(self.folder, self.fill(file), text, file_key(self.name, file), is_secret)
 
     def died(self) -> str | None:
         """How its program ended, once nothing of its tree is left."""
@@ -143,8 +153,10 @@ def file_key(name: str, file: str) -> str:
     return join(join("systems", name) + ".files", file)
 
 
-def write_own(folder: Path, file: str, content: str, key: str) -> None:
+def write_own(folder: Path, file: str, content: str, key: str, is_secret: bool = False) -> None:
     """Writes a file that the experiment file gives a system; whoever the system is may read it.
+
+    One that holds a password is for the folder's user alone.
 
     Raises InputError unless it lies in the folder, HostError when it cannot be written.
     """
@@ -154,6 +166,8 @@ def write_own(folder: Path, file: str, content: str, key: str) -> None:
         raise InputError(what, key=key)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if is_secret:
+            path.touch(mode=0o600)
         path.write_text(content)
     except OSError as error:
         raise HostError(f"{key}: the file cannot be written: {error.strerror}") from error

@@ -7,7 +7,7 @@ them take writes (`primaries`). All else is here, the same for all. Absent: what
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,8 +45,7 @@ class Members:
     @property
     def urls(self) -> tuple[str, ...]:
         """Of the members that the driver asks."""
-        url = self._kind.url_of(self._system)
-        return tuple(url.replace("${port}", str(bed.port)) for bed in self._kind.asked(self._beds))
+        return self._kind.urls(self._system, self._beds)
 
     @property
     def roots(self) -> Mapping[str, Root]:
@@ -181,9 +180,15 @@ class Members:
             return tuple(self._kind.primaries(up))
 
     def _bed(self, member: str) -> Bed:
-        folder = self._place.folder / member / "dir"
+        place = self._place
         return Bed(
-            self._system, folder, ports.free(), self._place.password, member, peers=self._beds
+            self._system,
+            place.folder / member / "dir",
+            ports.free(),
+            place.password,
+            member,
+            peers=self._beds,
+            behind=place.behind,
         )
 
     def _member(self, bed: Bed) -> Server:
@@ -258,7 +263,7 @@ class ServerKind:
     needs: tuple[str, ...]
     """Programs; the first tells the version."""
     url: str | Callable[[System], str]
-    """Of a member, with `${port}` and, where there is one, the mention of its password."""
+    """Of a member, with `${port}`, `${dir}` and, where there is one, its password's mention."""
     recipe: Callable[[Bed], Recipe]
     """Of one member; called once its peers are known, and before any of them is there."""
     server: type[Server] = Server
@@ -278,6 +283,8 @@ class ServerKind:
     """What a member that is added is called, before its number; None where none can be."""
     leave: Callable[[Bed], None] | None = None
     """Has the others forget a member, before it is removed."""
+    passes: Collection[str] = ()
+    """Schemes of the one system behind it to which it passes on what it is asked."""
     is_kept: Callable[[Bed], bool] | None = None
     """Whether a member cannot be removed."""
     lacks: Callable[[], str | None] | None = None
@@ -305,16 +312,20 @@ class ServerKind:
             raise
         return made
 
-    def url_of(self, system: System) -> str:
-        """The URL of any of its members."""
-        return self.url if isinstance(self.url, str) else self.url(system)
+    def urls(self, system: System, beds: Sequence[Bed]) -> tuple[str, ...]:
+        """The URLs of those of its members that the driver asks."""
+        url = self.url if isinstance(self.url, str) else self.url(system)
+        asked = self.asked(beds)
+        return tuple(
+            url.replace("${port}", str(bed.port)).replace("${dir}", str(bed.folder))
+            for bed in asked
+        )
 
     def expected_urls(self, system: System) -> tuple[str, ...]:
         """Its URLs, with ports in place of those to be found."""
         names = self.members(system)
         beds = [Bed(system, Path(), port, "", name) for port, name in enumerate(names, start=1)]
-        url = self.url_of(system)
-        return tuple(url.replace("${port}", str(bed.port)) for bed in self.asked(beds))
+        return self.urls(system, beds)
 
     def describe(self, system: System) -> dict[str, Any]:
         """Version, settings and members."""

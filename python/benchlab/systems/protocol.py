@@ -39,6 +39,8 @@ class Place:
     """Of whatever is drawn as it starts."""
     pause: Callable[[float], bool] = _sleep
     """Waits so many seconds; less, and true, where the lab is asked to stop."""
+    behind: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """URLs of what stands behind the system, by its names; passwords are mentioned, not told."""
 
 
 Ability = Literal["kill", "pause", "restart", "add", "remove", "primaries"]

@@ -29,6 +29,10 @@ class OtherProtocolError(NotReadyError):
     """Somebody answers, but something else than what was asked for."""
 
 
+class RefusedError(NotReadyError):
+    """It is up and says that it will not do as it was told; waiting does not help."""
+
+
 def split(url: str) -> SplitResult:
     """Takes a URL apart. Raises InputError when host or port cannot be told from it."""
     try:

@@ -10,20 +10,27 @@ from typing import Any
 
 from benchlab.model.errors import HostError, InputError
 from benchlab.model.experiment import System
+from benchlab.model.schemes import SCHEMES
 from benchlab.systems import (
     at,
+    behind,
     file,
     galera,
+    haproxy,
     instances,
     mariadb,
     memcached,
     nginx,
     openldap,
+    php_fpm,
     postgresql,
     redis,
+    sphinx,
     sqlite,
 )
+from benchlab.systems.members import ServerKind
 from benchlab.systems.protocol import Instance, Kind, Place
+from benchlab.systems.topology import TopologyKind
 
 GROUP = "benchlab.systems"
 """Entry points of other packages that bring kinds of their own, each by its name."""
@@ -31,12 +38,15 @@ KINDS: dict[str, Kind] = {
     "command": instances.KIND,
     "file": file,
     "galera": galera.KIND,
+    "haproxy": haproxy.KIND,
     "mariadb": mariadb.KIND,
     "memcached": memcached.KIND,
     "nginx": nginx.KIND,
     "openldap": openldap.KIND,
+    "php-fpm": php_fpm.KIND,
     "postgresql": postgresql.KIND,
     "redis": redis.KIND,
+    "sphinx": sphinx.KIND,
     "sqlite": sqlite,
 }
 """Kinds the lab starts itself."""
@@ -78,7 +88,23 @@ KINDS |= {point.name: _brought(point) for point in entry_points(group=GROUP)}
 
 
 def kind_of(name: str, system: System) -> Kind:
-    """The module for a system of the experiment: one that has `at` is only reached.
+    """The module for a system of the experiment, which is what its driver talks to.
+
+    Raises InputError, naming the nearest, for a kind that is not known, and for one that no driver
+    can ask.
+    """
+    kind: Kind = TopologyKind(name, kind_alone) if system.before else kind_alone(name, system)
+    if isinstance(kind, ServerKind | TopologyKind):
+        key = f"systems.{name}"
+        scheme = behind.checked(kind.expected_urls(system), key)[0].partition(":")[0]
+        if scheme not in SCHEMES:
+            what = f"no driver speaks {scheme}: name it in `before:` of a system that one asks"
+            raise InputError(what, key=key)
+    return kind
+
+
+def kind_alone(name: str, system: System) -> Kind:
+    """The module for one system, whatever stands behind it; `at` is only reached.
 
     Raises InputError, naming the nearest, for a kind that is not known.
     """

@@ -22,6 +22,7 @@ from benchlab.host.probes import Root
 from benchlab.host.processes import Process, tail
 from benchlab.model.errors import HostError
 from benchlab.model.experiment import Command, System
+from benchlab.systems import behind as back
 from benchlab.systems.command import (
     POLL_S,
     file_key,
@@ -31,7 +32,7 @@ from benchlab.systems.command import (
     write_own,
 )
 from benchlab.systems.protocol import Place, StoppedError
-from benchlab.systems.reach import NotReadyError
+from benchlab.systems.reach import NotReadyError, RefusedError
 
 READY_S = 60.0
 PREPARE_S = 120.0
@@ -57,6 +58,8 @@ class Bed:
     """Of the member among its peers; empty where there is one alone."""
     peers: "Sequence[Bed]" = ()
     """All members of the system in the order of their start, this one among them."""
+    behind: back.Behind = field(default_factory=dict)
+    """URLs of the systems that stand behind it, by their names."""
     _ports: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -64,6 +67,17 @@ class Bed:
         """The file's `settings`, as text; those that are null are left out."""
         given = self.system.settings.items()
         return {name: str(value) for name, value in given if value is not None}
+
+    def sections(self, names: Sequence[str], default: str) -> dict[str, dict[str, str]]:
+        """The settings by the section that each names before a dot: `global.maxconn`."""
+        found: dict[str, dict[str, str]] = {name: {} for name in (default, *names)}
+        for name, value in self.settings.items():
+            section, dot, directive = name.partition(".")
+            if dot and section in names:
+                found[section][directive] = value
+            else:
+                found[default][name] = value
+        return found
 
     def port_for(self, use: str) -> int:
         """A further port of its own, by what it is for."""
@@ -107,6 +121,8 @@ class Server:
         self.log = bed.folder.parent / "log"
         self._names = {"dir": str(self.folder), "port": str(self.port)}
         self._names["here"] = str(place.here.absolute())
+        self._names |= back.addresses(bed.behind)
+        self._told = back.secrets(bed.behind, place.password)
         self.process: Process | None = None
         self.is_away = False
         """Whether it was ended on purpose, so that its absence is no death."""
@@ -124,10 +140,11 @@ class Server:
             path = self.folder / file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch(mode=0o600)
-            path.write_text(content)
+            path.write_text(fill(content, self._told))
         for file, content in self.bed.system.files.items():
-            text = fill(content, self._names)
-            write_own(self.folder / "files", file, text, file_key(self._system_name, file))
+            plain, text = fill(content, self._names), fill(content, {**self._names, **self._told})
+            key = file_key(self._system_name, file)
+            write_own(self.folder / "files", file, text, key, is_secret=text != plain)
         self._give_away(self.folder)
         for command in self.recipe.prepare:
             line = shlex.join(self._as_user(command))
@@ -141,12 +158,14 @@ class Server:
 
         Raises HostError with the log's last lines when that does not come.
         """
-        environment = self.bed.system.environment
+        told = {**self._names, **self._told}
+        environment = back.environment(self.bed.behind, self.bed.password)
+        given = self.bed.system.environment
         self.process = self._place.leash.start(
             self._as_user([*self.recipe.start, *(self.recipe.alone if is_alone else ())]),
             log=self.log,
             cpus=self._place.cpus,
-            environment={key: fill(text, self._names) for key, text in environment.items()},
+            environment={**environment, **{key: fill(given[key], told) for key in given}},
             folder=self.folder,
         )
         self.is_away = self.is_paused = False
@@ -264,6 +283,8 @@ def wait_for(asked: Callable[[], None], servers: Sequence[Server], place: Place)
     while True:
         try:
             return asked()
+        except RefusedError as error:
+            raise HostError(f"{servers[-1].name}: {error}") from error
         except NotReadyError as error:
             why = str(error)
         for server in servers:
