@@ -1,8 +1,9 @@
 """A good file is read as it was meant, with what it leaves out filled in."""
 
 import pytest
-from examples import EXAMPLE, KNOWN, STUDIES, read, small
+from examples import EXAMPLE, STUDIES, read, small
 
+from benchlab.lab.opening import KNOWN as ALL
 from benchlab.model.cases import cases, select
 from benchlab.model.errors import InputError
 from benchlab.model.reading import read_experiment, read_mapping
@@ -117,6 +118,6 @@ def test_choosing_cases() -> None:
 @pytest.mark.parametrize("study", sorted(path.parent.name for path in STUDIES.glob("*/*.yaml")))
 def test_the_studies_are_read(study: str, full: bool) -> None:
     path = STUDIES / study / "experiment.yaml"
-    experiment = read_experiment(path.read_text(), file=str(path), full=full, known=KNOWN)
+    experiment = read_experiment(path.read_text(), file=str(path), full=full, known=ALL)
     assert experiment.name == study
     assert cases(experiment)
