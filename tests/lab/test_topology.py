@@ -13,6 +13,7 @@ from benchlab.lab.opening import KNOWN
 from benchlab.lab.run import execute
 from benchlab.lab.stopping import StopToken
 from benchlab.model.cases import cases
+from benchlab.systems.topology import Topology
 
 pytestmark = pytest.mark.real
 
@@ -37,12 +38,28 @@ sessions: 2
 blocks: 1
 """
 
+BALANCED = """
+experiment: balanced
+systems:
+  site: {kind: haproxy, settings: {balance: leastconn}, before: {db: {kind: mariadb}}}
+workload: {name: records, data: {records: 2000}, options: {read: 80%, update: 20%}}
+load: {clients: 4, duration: 1s, warmup: 0.2s}
+allow: {steal: 50%}
+sessions: 2
+blocks: 1
+"""
+
+
+def keeps_secret(folder: Path) -> bool:
+    """Whether no file of a run has the password that the lab made."""
+    return not [p for p in folder.rglob("*") if p.is_file() and b"hush-hush" in p.read_bytes()]
+
 
 def test_a_farm_is_measured_at_its_front_and_all_its_members_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Callable[[str], str]
 ) -> None:
     program("haproxy")
-    monkeypatch.setattr("benchlab.lab.fleet.secrets.token_urlsafe", lambda size: "hush-hush")
+    monkeypatch.setattr("secrets.token_urlsafe", lambda size: "hush-hush")
     shorten_null_runs(monkeypatch.setattr)
     experiment, run = new_run(FARM, tmp_path / "run", known=KNOWN)
     seen = Seen()
@@ -56,5 +73,29 @@ def test_a_farm_is_measured_at_its_front_and_all_its_members_seen(
         busy = probes.filter(polars.col("counter") == "cpu_user_s").group_by("member").len()
         assert set(busy["member"]) == {"", "cache", "php", "web.1", "web.2", "site"}
     assert [e.text for e in seen.of(events.Note) if "members share cores" in e.text]
-    kept = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
-    assert not [path for path in kept if b"hush-hush" in path.read_bytes()]
+    assert keeps_secret(tmp_path / "run")
+
+
+def test_data_go_through_the_balancer_and_are_put_back_behind_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Callable[[str], str]
+) -> None:
+    program("haproxy")
+    program("mariadbd")
+    monkeypatch.setattr("secrets.token_urlsafe", lambda size: "hush-hush")
+    shorten_null_runs(monkeypatch.setattr)
+    experiment, run = new_run(BALANCED, tmp_path / "run", known=KNOWN)
+    put_back: list[Path] = []
+    restore = Topology.restore
+
+    def noted(topology: Topology, snapshot: Path) -> None:
+        put_back.append(snapshot)
+        restore(topology, snapshot)
+
+    monkeypatch.setattr(Topology, "restore", noted)
+    execute(experiment, cases(experiment), run, emit=Seen(), stop=StopToken())
+    case = judge_run(experiment, cases(experiment), run).summary.cases[0]
+    rows = {check.name: check for check in case.checks}
+    assert rows["answers"].verdict == "valid", rows["answers"]
+    assert [trial.record.state for trial in run.trials()] == ["ok", "ok"]
+    assert len(put_back) == 1, "the second session has the first one's data"
+    assert keeps_secret(tmp_path / "run")

@@ -59,6 +59,7 @@ class Fleet:
         self._up: dict[str, Instance] = {}
         self._failed: dict[str, HostError] = {}
         self._starts = 0
+        self._said: set[str] = set()
         self.one_at_a_time = False
 
     def open(self) -> None:
@@ -141,7 +142,10 @@ class Fleet:
         self._up[key] = instance
         if self._session == 0 and len(instance.roots) > len(place.cpus) > 0:
             cpus = ", ".join(map(str, place.cpus))
-            self._say(f"{case.system_name}: {len(instance.roots)} members share cores: {cpus}")
+            told = f"{case.system_name}: {len(instance.roots)} members share cores: {cpus}"
+            if told not in self._said:
+                self._said.add(told)
+                self._say(told)
         try:
             self._load(key, case, instance)
             for command in case.system.before_session:
