@@ -19,6 +19,7 @@ def plan(
     from benchlab.cli.answering import say
     from benchlab.cli.running import check
     from benchlab.judge.comparisons import counting
+    from benchlab.lab import building
     from benchlab.lab.budget import estimate_time
     from benchlab.lab.opening import open_experiment
     from benchlab.lab.preflight import check as preflight
@@ -30,6 +31,7 @@ def plan(
     check(opened)
     experiment = opened.experiment
     preflight(experiment, opened.cases, opened.folder)
+    sources = building.find(opened.cases, opened.folder)
     takes = estimate_time(experiment, opened.cases)
     lacks = missing(opened.cases)
     counts = counting(experiment.compare, opened.cases)
@@ -47,7 +49,8 @@ def plan(
         "compare": experiment.compare.model_dump() if experiment.compare else None,
         "seconds": takes.total_s,
         "store": str(root()),
-        "notes": list(opened.notes),
+        "sources": [record.model_dump() for record in sources.records],
+        "notes": [*opened.notes, *sources.notes()],
     }
     lines = [f"{experiment.name}: {experiment.question}", ""]
     for case in opened.cases:
@@ -61,9 +64,16 @@ def plan(
         f"{' or so' if takes.is_guess else ''}",
         compare_line(experiment, counts),
         f"would be written to {root()}",
-        *opened.notes,
+        *(source_line(record) for record in sources.records),
+        *document["notes"],
     ]
     say(as_json, document, lines)
+
+
+def source_line(record: Any) -> str:
+    """What a system is built from, in words."""
+    built = f", built by `{record.build}`" if record.build else ""
+    return f"{record.system}: {record.revision} of {record.git} is {record.commit}{built}"
 
 
 def load_line(load: Any) -> str:

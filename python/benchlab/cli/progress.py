@@ -38,6 +38,11 @@ class Display:
         match event:
             case events.RunStarted():
                 self._started(event)
+            case events.BuildStarted():
+                self._now(f"building {event.system} at {event.revision} ({event.commit[:10]})")
+            case events.Built():
+                built = f"built {event.system} at {event.revision} ({event.commit[:10]})"
+                self._line(f"{escape(built)} in {quantities.format(event.seconds, 's')}")
             case events.SessionStarted():
                 self._now(f"session {event.session + 1}/{event.of}: starting systems")
             case events.SystemDied():

@@ -18,8 +18,12 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)+[^\s\"]*")
 _DASHED = {"java": "-version", "javac": "-version", "nginx": "-v", "apache2": "-v"}
 
 PACKAGES: dict[str, str] = {
+    "cargo": "cargo",
+    "cc": "gcc",
     "curl": "curl",
     "docker": "docker.io",
+    "gcc": "gcc",
+    "git": "git",
     "go": "golang-go",
     "gunicorn": "gunicorn",
     "haproxy": "haproxy",
@@ -27,6 +31,7 @@ PACKAGES: dict[str, str] = {
     "initdb": "postgresql",
     "java": "default-jdk-headless",
     "javac": "default-jdk-headless",
+    "make": "make",
     "mariadb": "mariadb-client",
     "mariadb-install-db": "mariadb-server",
     "mariadbd": "mariadb-server",

@@ -24,6 +24,25 @@ class RunStarted:
 
 
 @dataclass(frozen=True)
+class BuildStarted:
+    """A commit is about to be checked out and built."""
+
+    system: str
+    revision: str
+    commit: str
+
+
+@dataclass(frozen=True)
+class Built:
+    """A commit is there and built."""
+
+    system: str
+    revision: str
+    commit: str
+    seconds: float
+
+
+@dataclass(frozen=True)
 class SessionStarted:
     """All systems are about to be started afresh."""
 
@@ -122,6 +141,8 @@ class RunEnded:
 
 Event = (
     RunStarted
+    | BuildStarted
+    | Built
     | SessionStarted
     | SystemStarted
     | SystemDied

@@ -16,6 +16,7 @@ import polars
 from benchlab.host import cores, memory
 from benchlab.host.processes import Leash
 from benchlab.lab import events
+from benchlab.lab.building import Builder
 from benchlab.lab.stopping import StopToken
 from benchlab.load import agent
 from benchlab.load.plan import loading_plan
@@ -46,6 +47,7 @@ class Setting:
     seed: int
     stop: StopToken
     emit: Callable[[events.Event], None]
+    builder: Builder
     password: str = field(default_factory=lambda: secrets.token_urlsafe(18), repr=False)
     """Of the servers that the lab makes."""
 
@@ -132,6 +134,7 @@ class Fleet:
             folder=setting.folder / f"{self._session}-{self._starts}",
             cpus=placed(case).system,
             here=setting.here,
+            source_of=setting.builder.folder_of,
             password=setting.password,
             seed=f"{setting.seed}/{self._session}/{case.system_name}",
             pause=setting.stop.pause,

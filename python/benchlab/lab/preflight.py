@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from benchlab.lab import watch
+from benchlab.lab import building, watch
 from benchlab.lab.fleet import placed
 from benchlab.load import agent
 from benchlab.load.plan import loading_plan, make_plan
@@ -39,6 +39,7 @@ def check(experiment: Experiment, cases: Sequence[Case], here: Path) -> None:
         here: The experiment file's folder.
     """
     watch.check(experiment.abort_when)
+    building.find(cases, here)
     for case in cases:
         _check_variables(case)
         with placing(case):

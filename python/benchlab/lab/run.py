@@ -9,6 +9,7 @@ import contextlib
 import platform
 import random
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import benchlab
 from benchlab.host import fingerprint
 from benchlab.host.processes import Leash
-from benchlab.lab import budget, events, preflight
+from benchlab.lab import budget, building, events, preflight
 from benchlab.lab.fleet import Fleet, Setting
 from benchlab.lab.neighbours import Presence
 from benchlab.lab.stopping import StopToken
@@ -68,7 +69,8 @@ def execute(
     ):
         leash.guard_record(run.path / RUN)
         folder = leash.folder()
-        setting = Setting(leash, folder, here, experiment.seed, stop, emit)
+        builder = building.Builder(leash, folder, here, stop, emit)
+        setting = Setting(leash, folder, here, experiment.seed, stop, emit, builder)
         return _Lab(setting, experiment, cases, run, presence).work()
 
 
@@ -107,13 +109,12 @@ class _Lab:
         self._presence, self._met = presence, set[str]()
         self._setting, self._experiment, self._run = setting, experiment, run
         self._emit = self._noting(setting.emit)
-        self._setting = Setting(
-            setting.leash, setting.folder, setting.here, setting.seed, setting.stop, self._emit
-        )
+        self._setting = replace(setting, emit=self._emit)
         lacks = preflight.missing(cases)
         self._all = tuple(cases)
         self._cases = [case for case in cases if case.name not in lacks]
         self._skipped = dict(lacks)
+        self._sources = building.find(self._cases, setting.here, run.record.sources)
         self._record = self._begin()
         self._trials = Trials(self._setting, experiment, run)
 
@@ -133,7 +134,10 @@ class _Lab:
         )
         for name, why in self._skipped.items():
             self._emit(events.Skipped(name, why))
+        for said in self._sources.notes():
+            self._emit(events.Note(said))
         try:
+            self._build()
             for session in range(record.sessions_done, record.sessions):
                 if not self._cases or self._setting.stop.is_set:
                     break
@@ -144,6 +148,12 @@ class _Lab:
             self._finish("interrupted")
             raise
         return self._conclude()
+
+    def _build(self) -> None:
+        if not self._cases or self._setting.stop.is_set:
+            return
+        with contextlib.suppress(StoppedError):
+            self._setting.builder.build(self._sources)
 
     def _session(self, session: int) -> None:
         cases = list(self._cases)
@@ -244,6 +254,7 @@ class _Lab:
                 "host": fingerprint.take(),
                 "versions": _versions(),
                 "systems": systems,
+                "sources": self._sources.records,
                 "skipped": self._skipped_cases(),
             }
         )

@@ -39,6 +39,15 @@ class Tls(Frozen):
     """The name the certificate must be for, instead of the URL's host."""
 
 
+class Source(Frozen):
+    """What a system is built from: one commit of a git repository, checked out clean."""
+
+    git: str
+    """A folder of the repository, or a bundle; relative to the experiment file's folder."""
+    revision: str = "HEAD"
+    """A branch, a tag or anything else that git knows a commit by."""
+
+
 class System(Frozen):
     """One system under test."""
 
@@ -68,6 +77,9 @@ class System(Frozen):
     url: str | None = None
     ready: Ready | None = None
     stop: str | None = None
+    source: Source | None = None
+    build: str | None = None
+    """What makes of a clean checkout what is started; run in the checkout, once a commit."""
     needs: tuple[str, ...] = ()
     """Programs the machine must have; where one is missing, cases are skipped, loudly."""
     install: str | None = None

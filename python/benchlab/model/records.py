@@ -37,6 +37,18 @@ class SkippedCase(Frozen):
     why: str
 
 
+class SourceRecord(Frozen):
+    """What a system was built from."""
+
+    system: str
+    git: str
+    revision: str
+    commit: str
+    uncommitted: int = 0
+    """Files of the repository's work tree that differ from its HEAD; no revision has them."""
+    build: str | None = None
+
+
 class RunRecord(Frozen):
     """The recipe of a run and how far it came."""
 
@@ -55,5 +67,6 @@ class RunRecord(Frozen):
     versions: dict[str, Any] = {}
     host: dict[str, Any] = {}
     systems: dict[str, Any] = {}
+    sources: tuple[SourceRecord, ...] = ()
     skipped: tuple[SkippedCase, ...] = ()
     notes: tuple[str, ...] = ()

@@ -18,6 +18,7 @@ from benchlab.model.experiment import (
     Load,
     Ready,
     Shape,
+    Source,
     System,
     Tls,
     Workload,
@@ -56,6 +57,7 @@ KINDS: Mapping[str, frozenset[str]] = {
     "file": frozenset({"settings"}),
     "command": frozenset(
         {"start", "url", "ready", "stop", "files", "environment", "tls", "instances", "before"}
+        | {"source", "build"}
     ),
 }
 """Kinds of system the lab can start, and the keys each takes beside those of every system."""
@@ -148,6 +150,19 @@ def _tls(node: Node, key: str) -> Tls:
 _TLS = Record({"verify": mixes.YES_OR_NO, "ca": Text(), "server_name": Text()})
 
 
+def _source(node: Node, key: str) -> Source:
+    fields = _SOURCE.read(node, key)
+    git, revision = fields["git"], fields.get("revision", "")
+    if "://" in git or re.match(r"[\w.-]+@[\w.-]+:", git):
+        fail(node.entries["git"], join(key, "git"), "is not on this machine: clone it first")
+    if revision.startswith("-"):
+        fail(node.entries["revision"], join(key, "revision"), f"{revision!r} is no revision")
+    return Source.model_validate(fields)
+
+
+_SOURCE = Record({"git": Text(), "revision": Text(written=True)}, required=("git",))
+
+
 def _placement(node: Node, key: str) -> str:
     text = Text(written=True).read(node, key)
     if text not in ("own", "shared") and not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", text):
@@ -174,6 +189,8 @@ SYSTEM_FORMS: dict[str, Form] = {
     "url": Text(),
     "ready": Reading(_ready, {**_READY.schema(), "minProperties": 1}),
     "stop": mentions.COMMAND_LINE,
+    "source": Reading(_source, _SOURCE.schema()),
+    "build": mentions.COMMAND_LINE,
     "needs": ListOf(Text(), single=True),
     "install": Text(),
 }
@@ -187,7 +204,7 @@ SYSTEM_FORMS["before"] = Reading(
 )
 SYSTEM = Record(
     SYSTEM_FORMS,
-    later=("metrics_at", "source", "build", "version", "program"),
+    later=("metrics_at", "version", "program"),
 )
 
 
@@ -285,11 +302,30 @@ def read_system(node: Node, name: str, key: str, known: Known) -> System:
             if needed not in fields:
                 fail(node, key, f"{needed} is missing")
         _check_url(node.entries["url"], join(key, "url"), fields["url"], known, ("port",))
+        _check_source(node, key, fields)
     asked = scheme or fields.get("url", "").partition(":")[0]
     if "tls" in fields and asked not in ENCRYPTED:
         listed = ", ".join(f"{name}:" for name in ENCRYPTED)
         fail(node.entries["tls"], join(key, "tls"), f"{asked}: is not encrypted; {listed} are")
     return System.model_validate(fields)
+
+
+def _check_source(node: Node, key: str, fields: dict[str, Any]) -> None:
+    """Refuse a source that nothing is started from, and what needs a source and has none.
+
+    Raises:
+        InputError: with the place of what is wrong.
+    """
+    if "source" not in fields:
+        for name in ("start", "stop", "build"):
+            if (name == "build" and name in fields) or "${source}" in fields.get(name, ""):
+                what = "needs a source: {git: ., revision: main}"
+                fail(node.entries[name], join(key, name), what)
+        return
+    texts = (*fields.get("files", {}).values(), *fields.get("environment", {}).values())
+    if not any("${source}" in text for text in (fields["start"], *texts)):
+        what = "nothing of it is started: mention its folder, ${source}, in start"
+        fail(node.entries["source"], join(key, "source"), what)
 
 
 def _check_url(node: Node, key: str, url: str, known: Known, names: tuple[str, ...]) -> None:

@@ -372,6 +372,19 @@ class Sections:
         """The command this run was made by."""
         return quoted(self.material.record.command) if self.material.record else ""
 
+    def sources(self) -> dict[str, Any]:
+        """What each system was built from, by system and revision."""
+        found = self.material.record.sources if self.material.record else ()
+        return {
+            f"{one.system} · {one.revision}": {
+                "git": one.git,
+                "commit": one.commit,
+                "files not committed": one.uncommitted,
+                "build": one.build or "nothing",
+            }
+            for one in found
+        }
+
     def facts(self, found: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
         """Nested facts (versions, host, systems) as flat rows."""
         rows: list[tuple[str, str]] = []

@@ -1,9 +1,10 @@
 """Any server that a command line starts.
 
 The command, its files and its environment may mention `${port}` (a free port), `${dir}` (a folder
-of its own), `${here}` (the experiment file's folder) and `${env:NAME}`; anything else in `${}` is
-left as it stands, since configuration files have their own. No shell is involved unless the command
-says `sh -c`. Absent: what the server speaks, but for seeing that it answers.
+of its own), `${here}` (the experiment file's folder), `${source}` (the checkout of what was built)
+and `${env:NAME}`; anything else in `${}` is left as it stands, since configuration files have their
+own. No shell is involved unless the command says `sh -c`. Absent: what the server speaks,
+but for seeing that it answers.
 """
 
 import os
@@ -31,7 +32,7 @@ READY_S = 30.0
 POLL_S = 0.02
 NOT_HTTP_TRIES = 3
 _MENTION = re.compile(
-    r"\$\{(port|dir|here|pid|[\w-]+\.(?:urls?|host|port|user|password)"
+    r"\$\{(port|dir|here|source|pid|[\w-]+\.(?:urls?|host|port|user|password)"
     r"|env:([A-Za-z_][A-Za-z0-9_]*))\}"
 )
 
@@ -50,6 +51,8 @@ class Started:
         self.is_pinned = bool(place.cpus)
         self._names = {"dir": str(self.folder), "here": str(place.here.absolute())}
         self._names |= behind.addresses(place.behind)
+        if (source := place.source_of(system)) is not None:
+            self._names["source"] = str(source)
         if port is not None:
             self._names["port"] = str(port)
         self.urls: tuple[str, ...] = (self.fill(system.url),) if system.url else ()
@@ -182,11 +185,22 @@ def missing(system: System) -> str | None:
         if "/" in name and not name.startswith("/"):
             what = "it starts in a folder of its own, so give the whole path, or one from ${here}"
             return f"needs {name}: {what}"
-    for need in (*system.needs, *first):
+    for need in (*system.needs, *_to_build(system), *first):
         program = programs.look(need)
         if not program.is_there:
             return f"needs {need}: {programs.how_to_get(program, system.install)}"
     return None
+
+
+def _to_build(system: System) -> Iterator[str]:
+    """The programs that check its source out and build it."""
+    if system.source is not None:
+        yield "git"
+    if system.build is not None:
+        program = split(fill(system.build, {}), "build")[0]
+        # One with a path may be of the checkout, where the build is run.
+        if "/" not in program:
+            yield program
 
 
 def start(name: str, system: System, place: Place, port: int | None = None) -> Started:
@@ -231,13 +245,15 @@ def expected_urls(system: System) -> tuple[str, ...]:
     return (fill(system.url, {"port": "1"}),) if system.url else ()
 
 
-def run_command(place: Place, line: str, timeout_s: float, folder: Path) -> None:
-    """Runs a command line to its end.
+def run_command(
+    place: Place, line: str, timeout_s: float, folder: Path, log: Path | None = None
+) -> None:
+    """Runs a command line to its end; what it writes goes to the log, or a file of the folder.
 
     Raises HostError, with what it wrote last, when it fails or takes longer than `timeout_s`;
     StoppedError where the lab is asked to stop meanwhile.
     """
-    log = folder / ".command"
+    log = log or folder / ".command"
     log.unlink(missing_ok=True)
     process = place.leash.start(split(line, "command"), log=log, folder=folder)
     deadline = time.monotonic() + timeout_s

@@ -24,6 +24,10 @@ def _sleep(seconds: float) -> bool:
     return False
 
 
+def _none(system: System) -> Path | None:
+    return None
+
+
 @dataclass(frozen=True)
 class Place:
     """Where an instance is put: its leash, its folder, its cores."""
@@ -33,6 +37,8 @@ class Place:
     cpus: tuple[int, ...] = ()
     here: Path = Path()
     """The experiment file's folder."""
+    source_of: Callable[[System], Path | None] = _none
+    """The checkout of what a system is built from, ready to be started."""
     password: str = field(default_factory=lambda: secrets.token_urlsafe(18), repr=False)
     """Of the servers that are made there; the same in all sessions, since data may hold it."""
     seed: str = ""
