@@ -113,6 +113,7 @@ def test_plan_starts_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path)
         (["try", "gopher://127.0.0.1/"], "gopher"),
         (["try", "-c", "4", "--rate", "5/s", "http://127.0.0.1/"], "closed or open"),
         (["try", "-H", "Authorization: Bearer x", "http://127.0.0.1/"], "${env:TOKEN}"),
+        (["systems", "install", "postgres"], "did you mean postgresql?"),
         (["nonsense"], "nonsense"),
         (["run", "--nonsense"], "--nonsense"),
     ],
@@ -211,11 +212,16 @@ def test_verify_says_how_to_come_by_an_answer(
 
 
 def test_doctor_and_lists_speak(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = said(capsys, "doctor", "--json")
+    code, out, _ = said(capsys, "doctor", "--quick", "--json")
     assert code == Exit.DONE
     looked = json.loads(out)
     assert {need["study"] for need in looked["studies"]} >= {"quickstart", "rest"}
     assert any(finding["name"] == "cores" for finding in looked["findings"])
+    kinds = [one["kind"] for one in looked["systems"]]
+    assert kinds == [one["kind"] for one in json.loads(said(capsys, "systems", "--json")[1])]
+    assert "sqlite" in said(capsys, "systems")[1]
+    code, out, _ = said(capsys, "systems", "install", "sqlite", "--dry-run", "--json")
+    assert (code, json.loads(out)["packages"]) == (Exit.DONE, [])
     for what, name in (("studies", "rest"), ("systems", "sqlite"), ("workloads", "buddies")):
         assert name in said(capsys, "list", what)[1]
     assert "http" in said(capsys, "list", "drivers")[1]

@@ -4,12 +4,14 @@ import resource
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
 
 from benchlab.host import doctor
 from benchlab.host.doctor import Finding, Look
+from benchlab.host.leftovers import Left
 
 QUIET = Look(busy=0.01, steal=0.0, greedy=())
 
@@ -37,10 +39,15 @@ QUIET = Look(busy=0.01, steal=0.0, greedy=())
         (doctor._backlog(None), "unknown", ""),
         (doctor._ports("32768\t60999\n"), "fit", ""),
         (doctor._ports("60000 60999"), "mind", "ip_local_port_range"),
-        (doctor._clock("tsc"), "fit", ""),
-        (doctor._clock("hpet"), "mind", "clocksource0"),
-        (doctor._leftovers([]), "fit", ""),
-        (doctor._leftovers([9, 4]), "mind", "4 9"),
+        (doctor._clock("tsc", 40.0), "fit", ""),
+        (doctor._clock("hpet", 900.0), "mind", "clocksource0"),
+        (doctor._boost("0"), "fit", ""),
+        (doctor._boost("1"), "mind", "cpufreq/boost"),
+        (doctor._boost(""), "unknown", ""),
+        (doctor._others([]), "fit", ""),
+        (doctor._others([9, 4]), "mind", "4 9"),
+        (doctor._left([]), "fit", ""),
+        (doctor._left([Left(Path("/tmp/x"), "7", 1 << 21, (5,))]), "mind", "/tmp/x (2 MiB) and a"),
     ],
 )
 def test_each_finding_says_what_it_costs_and_what_mends_it(
@@ -55,6 +62,13 @@ def test_the_machine_is_looked_at() -> None:
     found = doctor.findings(doctor.look(0.05))
     assert [finding.name for finding in found][:3] == ["cores", "other work", "steal"]
     assert all(finding.as_dict()["figure"] for finding in found)
+    unseen = {finding.name for finding in doctor.findings(None) if "--quick" in finding.figure}
+    assert unseen == {"other work", "steal"}
+
+
+def test_what_reading_the_time_costs_is_measured() -> None:
+    assert 1.0 < doctor.read_ns() < 1e6
+    assert "900 ns" in doctor._clock("hpet", 900.0).costs
 
 
 def test_a_look_names_who_is_greedy() -> None:

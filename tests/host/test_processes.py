@@ -11,7 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from benchlab.host.processes import Leash, marked
+from benchlab.host.leftovers import marked
+from benchlab.host.processes import Leash
 from benchlab.model.errors import HostError
 
 DAEMON = """

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from labs import HELLO, text
 
-from benchlab.host.processes import MARK
+from benchlab.host.leftovers import MARK
 from benchlab.model.records import RunRecord
 from benchlab.store import Run
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from labs import HELLO, Seen, new_run, text
 
-from benchlab.host.processes import marked
+from benchlab.host.leftovers import marked
 from benchlab.lab import events
 from benchlab.lab.run import check_same, execute
 from benchlab.lab.stopping import StopToken

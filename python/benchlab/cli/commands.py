@@ -10,7 +10,7 @@ from typing import cast
 import typer
 
 from benchlab import __version__
-from benchlab.cli import doctor, first_minute, listing, plan, remove, report, run, verify
+from benchlab.cli import doctor, first_minute, listing, plan, remove, report, run, systems, verify
 from benchlab.model.errors import BenchlabError, Exit
 
 UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
@@ -31,6 +31,7 @@ app.command("verify")(verify.verify)
 app.command("list")(listing.listing)
 app.command("remove")(remove.remove)
 app.command("doctor")(doctor.doctor)
+app.add_typer(systems.app, name="systems")
 
 
 @app.callback(invoke_without_command=True)

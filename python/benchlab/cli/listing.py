@@ -25,15 +25,18 @@ def rows_of(what: What) -> list[dict[str, str]]:
     from benchlab.lab.studies import questions
     from benchlab.load.workloads import BUILT_IN
     from benchlab.model.schemes import SCHEMES
-    from benchlab.systems import KINDS
+    from benchlab.systems import software
 
     match what:
         case What.studies:
             return [{"study": name, "question": asked} for name, asked in questions().items()]
         case What.systems:
-            rows = [(name, kind.__doc__ or "") for name, kind in KINDS.items()]
-            rows.append(("at:", "a system that is already running, by its URL"))
-            return [{"system": name, "what": doc.split("\n")[0]} for name, doc in rows]
+            rows = [
+                {"system": one.kind, "what": one.what, "here": one.why or one.version}
+                for one in software.everything()
+            ]
+            running = "a system that is already running, by its URL"
+            return [*rows, {"system": "at:", "what": running, "here": ""}]
         case What.workloads:
             return [
                 {"workload": name, "asks": ", ".join(f"{scheme}:" for scheme in built_in.schemes)}

@@ -6,22 +6,23 @@ Absent: how findings are shown, and how much this machine's figures scatter, whi
 import os
 import resource
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import psutil
 
-from benchlab.host import cores, fingerprint, processes
+from benchlab.host import cores, fingerprint, leftovers
 
-LOOK_S = 1.0
+LOOK_S = 10.0
 BUSY_SHARE = 0.05
 NAMED = 5
 STEAL_SHARE = 0.02
 FILES = 4096
 BACKLOG = 1024
 EPHEMERAL = 16_000
+READS = 1000
 FAST_CLOCKS = ("tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter")
 Verdict = Literal["fit", "mind", "unfit", "unknown"]
 
@@ -51,11 +52,12 @@ class Look:
     steal: float
     greedy: tuple[tuple[str, int, float], ...]
     """Name, process and cores used of those that used a twentieth of a core."""
+    seconds: float = LOOK_S
 
 
 def look(seconds: float = LOOK_S, wait: Callable[[float], None] = time.sleep) -> Look:
     """Watches the machine for a moment."""
-    own = {os.getpid(), *processes.marked()}
+    own = {os.getpid(), *leftovers.marked()}
     watched = [process for process in psutil.process_iter(["name"]) if process.pid not in own]
     before, spent = psutil.cpu_times(), {process.pid: _cpu_s(process) for process in watched}
     began = time.monotonic()
@@ -71,25 +73,45 @@ def look(seconds: float = LOOK_S, wait: Callable[[float], None] = time.sleep) ->
     waiting = after.idle + getattr(after, "iowait", 0.0) - before.idle
     waiting -= getattr(before, "iowait", 0.0)
     greedy = sorted((row for row in used if row[2] >= BUSY_SHARE), key=lambda row: -row[2])
-    return Look(min(1.0, max(0.0, 1 - (waiting + steal) / whole)), steal / whole, tuple(greedy))
+    busy = min(1.0, max(0.0, 1 - (waiting + steal) / whole))
+    return Look(busy, steal / whole, tuple(greedy), elapsed)
 
 
-def findings(seen: Look | None = None) -> tuple[Finding, ...]:
-    """Everything looked at, in the order a reader would mend it."""
-    seen = look() if seen is None else seen
+def findings(seen: Look | None) -> tuple[Finding, ...]:
+    """Everything looked at, in the order a reader would mend it.
+
+    Args:
+        seen: What a `look` saw; None where nobody looked, so that what it would tell is unknown.
+    """
     return (
         _cores(len(cores.available()), len(cores.physical(cores.available()))),
-        _busy(seen),
-        _steal(seen),
+        *((_busy(seen), _steal(seen)) if seen else map(_unseen, ("other work", "steal"))),
         _governor(fingerprint.governor()),
+        _boost(_text("/sys/devices/system/cpu/cpufreq/boost").strip()),
         _swap(psutil.swap_memory().used),
         _memory(psutil.virtual_memory().available),
         _files(resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
         _backlog(_number("/proc/sys/net/core/somaxconn")),
         _ports(_text("/proc/sys/net/ipv4/ip_local_port_range")),
-        _clock(fingerprint.clocksource()),
-        _leftovers(processes.marked()),
+        _clock(fingerprint.clocksource(), read_ns()),
+        _others(leftovers.marked()),
+        _left(leftovers.find()),
     )
+
+
+def read_ns() -> float:
+    """What reading the time costs, in nanoseconds: the least of several goes, Python included."""
+    least = float("inf")
+    for _ in range(5):
+        began = time.perf_counter_ns()
+        for _ in range(READS):
+            time.monotonic_ns()
+        least = min(least, (time.perf_counter_ns() - began) / READS)
+    return least
+
+
+def _unseen(name: str) -> Finding:
+    return Finding(name, "unknown", "nobody looked: leave out --quick")
 
 
 def _cores(logical: int, physical: int) -> Finding:
@@ -114,14 +136,14 @@ def _cores(logical: int, physical: int) -> Finding:
 
 
 def _busy(seen: Look) -> Finding:
-    figure = f"{seen.busy:.0%} busy"
+    figure = f"{seen.busy:.0%} of all cores in {seen.seconds:.0f} s"
     if seen.busy <= BUSY_SHARE:
         return Finding("other work", "fit", figure)
     names = ", ".join(
         f"{name} ({pid}): {used:.0%} of a core" for name, pid, used in seen.greedy[:NAMED]
     )
     mend = f"end what is not needed: {names}" if names else "see what runs: top"
-    costs = "whatever else runs is in the figures and in their spread"
+    costs = f"up to {seen.busy:.0%} of the machine is others': rates that much lower, and uneven"
     return Finding("other work", "mind", figure, costs, mend)
 
 
@@ -129,7 +151,7 @@ def _steal(seen: Look) -> Finding:
     figure = f"{seen.steal:.1%} stolen"
     if seen.steal <= STEAL_SHARE:
         return Finding("steal", "fit", figure)
-    costs = "the hypervisor gives this machine's cores to others: trials will be invalid"
+    costs = f"the hypervisor gives {seen.steal:.1%} of the cores to others: trials will be invalid"
     return Finding("steal", "unfit", figure, costs, "a dedicated machine, or `allow: {steal: …}`")
 
 
@@ -138,15 +160,25 @@ def _governor(governor: str | None) -> Finding:
         return Finding("governor", "unknown", "the machine does not tell")
     if governor == "performance":
         return Finding("governor", "fit", governor)
-    costs = "cores change their frequency with the load: low rates look slower than they are"
+    costs = "cores slow down when idle, often to a third: low rates look that much slower"
     return Finding("governor", "mind", governor, costs, "cpupower frequency-set -g performance")
+
+
+def _boost(switch: str) -> Finding:
+    if switch not in ("0", "1"):
+        return Finding("boost", "unknown", "the machine does not tell")
+    if switch == "0":
+        return Finding("boost", "fit", "off")
+    costs = "cores run faster while they are cool: the first trials by some per cent, up to 30"
+    mend = "echo 0 > /sys/devices/system/cpu/cpufreq/boost"
+    return Finding("boost", "mind", "on", costs, mend)
 
 
 def _swap(used: int) -> Finding:
     figure = f"{used >> 20} MiB in use"
     if used < 64 << 20:
         return Finding("swap", "fit", figure)
-    costs = "memory may be fetched from disk during a trial, which makes it invalid"
+    costs = "a page fetched back costs 0.1 to 10 ms, and makes its trial invalid"
     return Finding("swap", "mind", figure, costs, "swapoff -a && swapon -a")
 
 
@@ -188,23 +220,32 @@ def _ports(text: str) -> Finding:
     return Finding("outgoing ports", "mind", str(count), costs, mend)
 
 
-def _clock(source: str | None) -> Finding:
+def _clock(source: str | None, cost_ns: float) -> Finding:
     if source is None:
         return Finding("clock", "unknown", "the machine does not tell")
+    figure = f"{source}, read in {cost_ns:.0f} ns"
     if source in FAST_CLOCKS:
-        return Finding("clock", "fit", source)
-    costs = "reading the time is a system call: it costs the agent on every request"
+        return Finding("clock", "fit", figure)
+    costs = f"reading the time is a system call: the agent pays {cost_ns:.0f} ns twice a request"
     mend = "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource"
-    return Finding("clock", "mind", source, costs, mend)
+    return Finding("clock", "mind", figure, costs, mend)
 
 
-def _leftovers(pids: Iterable[int]) -> Finding:
+def _others(pids: Iterable[int]) -> Finding:
     found = sorted(pids)
     if not found:
         return Finding("other runs", "fit", "none")
     costs = "another benchlab is at work here, and both measure each other"
     mend = f"wait for it; its processes: {' '.join(map(str, found))}"
     return Finding("other runs", "mind", f"{len(found)} processes", costs, mend)
+
+
+def _left(found: Sequence[leftovers.Left]) -> Finding:
+    if not found:
+        return Finding("left behind", "fit", "nothing")
+    costs = "what a lab left in an outage takes room, and its servers work on"
+    mend = f"the next run takes it away: {', '.join(map(str, found))}"
+    return Finding("left behind", "mind", f"by {len(found)} labs", costs, mend)
 
 
 def _cpu_s(process: psutil.Process) -> float:

@@ -25,11 +25,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from benchlab.host import watchdog
+from benchlab.host import leftovers, watchdog
+from benchlab.host.leftovers import MARK
 from benchlab.model.errors import HostError
 
-MARK = "BENCHLAB_LEASH"
-"""Environment variable that every process of a lab inherits."""
 REPLY_S = 10.0
 LEFT_BEHIND_S = 0.5
 LOG_KEPT_BYTES = 64 * 1024
@@ -207,10 +206,16 @@ class Leash:
 
     def folder(self, name: str = "benchlab") -> Path:
         """A new temporary folder, open to other users' servers, removed when the leash ends."""
-        path = Path(tempfile.mkdtemp(prefix=f"{name}-"))
+        path = Path(tempfile.gettempdir(), f"{name}-{secrets.token_hex(6)}").absolute()
         self._folders.append(path)
+        # The watchdog first: what it does not know of would outlive a lab that is killed just now.
         self._ask({"do": "folder", "path": str(path)})
-        path.chmod(0o755)
+        try:
+            path.mkdir(mode=0o700)
+            leftovers.sign(path, self.id, self._watchdog.pid)
+            path.chmod(0o755)
+        except OSError as error:
+            raise HostError(f"cannot make {path}: {error.strerror}: set TMPDIR") from error
         return path
 
     def guard_record(self, path: Path) -> None:
@@ -277,24 +282,6 @@ class Leash:
                 self._replies[message["reply"]] = message
             elif "exited" in message:
                 self._statuses[message["exited"]] = message["status"]
-
-
-def marked(leash: str = "") -> list[int]:
-    """Processes whose environment carries the mark of a leash that begins like this.
-
-    A leash is called by its lab's process id, a dash and a random part.
-
-    A program that overwrites its environment is not found this way.
-    """
-    wanted = f"{MARK}={leash}".encode()
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            with contextlib.suppress(OSError):
-                variables = (entry / "environ").read_bytes().split(b"\0")
-                if any(variable.startswith(wanted) for variable in variables):
-                    found.append(int(entry.name))
-    return found
 
 
 def tail(path: Path, lines: int = 20) -> str:

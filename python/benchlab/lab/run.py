@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import benchlab
-from benchlab.host import fingerprint
+from benchlab.host import fingerprint, leftovers
 from benchlab.host.processes import Leash
 from benchlab.lab import budget, building, events, preflight
 from benchlab.lab.fleet import Fleet, Setting
@@ -134,7 +134,7 @@ class _Lab:
         )
         for name, why in self._skipped.items():
             self._emit(events.Skipped(name, why))
-        for said in self._sources.notes():
+        for said in (*_cleared(), *self._sources.notes()):
             self._emit(events.Note(said))
         try:
             self._build()
@@ -292,6 +292,15 @@ class _Lab:
                     "its load and this one's mix"
                 )
             )
+
+
+def _cleared() -> Iterator[str]:
+    """Takes away what other labs left in an outage, and says so."""
+    for left in leftovers.find():
+        if leftovers.take_away(left):
+            yield f"a lab that ended in an outage had left {left}, which are taken away"
+        else:
+            yield f"a lab that ended in an outage has left {left}, which cannot be taken away"
 
 
 def _versions() -> dict[str, Any]:
