@@ -107,6 +107,24 @@ def test_a_farm_is_asked_loses_a_member_takes_it_back_and_is_gone(
         assert all(ports.is_free(port) for port in taken)
 
 
+def test_each_part_is_killed_and_taken_back_and_a_death_is_told(
+    bring_up: Callable[[dict[str, Any]], Topology], leash: Leash
+) -> None:
+    topology = bring_up(farm(files={"index.php": "<?php echo 'hello ';"}))
+    for member in topology.roots:
+        topology.kill(member)
+        assert topology.died() is None, "it was meant"
+        topology.restart(member)
+    await_answers(topology, 8)
+    (master,) = psutil.Process(topology.roots["php"].pid).children()
+    master.kill()
+    deadline = time.monotonic() + 10
+    while topology.died() is None:
+        assert time.monotonic() < deadline
+        leash.listen(0.01)
+    assert topology.died() == "php: was ended by signal 9"
+
+
 @pytest.mark.parametrize("enabled", [0, 1])
 def test_the_opcode_cache_is_on_or_off(
     enabled: int, bring_up: Callable[[dict[str, Any]], Topology]
