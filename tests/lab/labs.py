@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from benchlab import store
 from benchlab.lab import events
+from benchlab.lab.opening import KNOWN
 from benchlab.lab.run import execute
 from benchlab.lab.stopping import StopToken
 from benchlab.load import null
@@ -85,9 +86,10 @@ def main() -> None:
     shorten_null_runs(setattr)
     out, experiment_text = Path(sys.argv[1]), Path(sys.argv[2]).read_text()
     if (out / "run.json").exists():
-        experiment, run = read_experiment(experiment_text, file="hello.yaml"), Run(out)
+        run = Run(out)
+        experiment = read_experiment(experiment_text, file="hello.yaml", known=KNOWN)
     else:
-        experiment, run = new_run(experiment_text, out)
+        experiment, run = new_run(experiment_text, out, KNOWN)
     stop = StopToken()
     with stop.on_signals():
         record = execute(
