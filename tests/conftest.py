@@ -1,9 +1,10 @@
 """What all tests share: real servers, skipped loudly for a user and required in CI."""
 
-import shutil
 from collections.abc import Callable
 
 import pytest
+
+from benchlab.host import programs
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -21,7 +22,7 @@ def program(request: pytest.FixtureRequest) -> Callable[[str], str]:
     """A function from a program's name to its path; skips or fails the test without it."""
 
     def find(name: str) -> str:
-        path = shutil.which(name)
+        path = programs.look(name).path
         if path:
             return path
         message = f"{name} is not installed: run `make servers`"

@@ -1,7 +1,6 @@
 """Systems brought up and taken away, with real servers."""
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -67,9 +66,11 @@ def test_the_standard_librarys_server_answers_when_start_returns(place: Place) -
     assert ports.is_free(int(port))
 
 
-@pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed")
 @pytest.mark.parametrize("stop", [None, "nginx -p ${dir} -c ${dir}/nginx.conf -s stop"])
-def test_a_daemon_and_its_workers_are_one_system(place: Place, stop: str | None) -> None:
+def test_a_daemon_and_its_workers_are_one_system(
+    place: Place, stop: str | None, program: Callable[[str], str]
+) -> None:
+    program("nginx")
     system = System(
         kind="nginx",
         start="nginx -p ${dir} -e ${dir}/error.log -c ${dir}/nginx.conf",

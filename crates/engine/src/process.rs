@@ -34,13 +34,14 @@ fn no_core(cpus: &[u32], why: &str) -> HostError {
     HostError::new(format!("cannot run on cores {cpus:?}: {why}"), "choose among those of `nproc`")
 }
 
-/// Sees to it that the process may have this many open files.
+/// Sees to it that the process may have this many open files, and as many more as it is allowed:
+/// what else is open in it is not known here.
 pub fn allow_open_files(needed: u64) -> Result<(), HostError> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is a valid rlimit.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } == 0;
-    if known && limit.rlim_cur < needed {
-        limit.rlim_cur = needed.min(limit.rlim_max);
+    if known && limit.rlim_cur < limit.rlim_max {
+        limit.rlim_cur = limit.rlim_max;
         // SAFETY: as above.
         unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) };
     }

@@ -25,7 +25,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from benchlab.host import leftovers, watchdog
+from benchlab.host import leftovers, programs, watchdog
 from benchlab.host.leftovers import MARK
 from benchlab.model.errors import HostError
 
@@ -185,7 +185,12 @@ class Leash:
         request = {
             "do": "start",
             "argv": list(argv),
-            "environment": {**os.environ, **(environment or {}), MARK: self.id},
+            "environment": {
+                **os.environ,
+                "PATH": programs.search_path(),
+                **(environment or {}),
+                MARK: self.id,
+            },
             "folder": str(folder or Path.cwd()),
             "cpus": list(cpus),
         }

@@ -14,6 +14,8 @@ from pathlib import Path
 from benchlab.model.errors import HostError
 
 VERSION_S = 5.0
+SERVERS = "/usr/sbin"
+"""Where Debian puts servers; only root's PATH has it."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)+[^\s\"]*")
 _DASHED = {"java": "-version", "javac": "-version", "nginx": "-v", "apache2": "-v"}
 
@@ -94,12 +96,17 @@ def path(name: str) -> str:
     return program.path
 
 
+def search_path() -> str:
+    """Where programs are looked for: the PATH, and where servers lie that a user's may lack."""
+    return os.pathsep.join((os.environ.get("PATH", os.defpath), SERVERS))
+
+
 def _which(name: str) -> str | None:
     """On the PATH, or where Debian keeps what it does not put there; the newest of several."""
     newest = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    folders = os.pathsep.join(("/usr/sbin", *map(str, newest)))
+    folders = os.pathsep.join((SERVERS, *map(str, newest)))
     # Debian puts the version into the names of PHP's programs.
-    versions = sorted(Path("/usr/sbin").glob("php-fpm?*")) if name == "php-fpm" else []
+    versions = sorted(Path(SERVERS).glob("php-fpm?*")) if name == "php-fpm" else []
     for each in (name, *(path.name for path in reversed(versions))):
         if found := shutil.which(each) or shutil.which(each, path=folders):
             return found
