@@ -219,6 +219,7 @@ def test_sphinx_builds_an_index_from_a_source(
     settings = {f"source.{name}": value for name, value in source.items()}
     find = {"sql": "SELECT id FROM docs WHERE MATCH('another')", "expect": {"first": "2"}}
     case, server = made("sphinx", mix={"find": find}, settings=settings)
+    assert KINDS["sphinx"].describe(case.system)["versions"]["searchd"].startswith("2.")
     assert driven(case, server, leash, tmp_path / "ask") == 2000
 
 

@@ -17,7 +17,7 @@ VERSION_S = 5.0
 SERVERS = "/usr/sbin"
 """Where Debian puts servers; only root's PATH has it."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)+[^\s\"]*")
-_DASHED = {"java": "-version", "javac": "-version", "nginx": "-v", "apache2": "-v"}
+_DASHED = {"java": "-version", "javac": "-version", "nginx": "-v", "apache2": "-v", "searchd": "-h"}
 
 PACKAGES: dict[str, str] = {
     "cargo": "cargo",
