@@ -57,7 +57,7 @@ format: build
 	$(BIN)/ruff check --fix python tests benches studies
 
 bench: build servers
-	for each in http redis postgresql mysql memcached file open known; do \
+	for each in http redis postgresql mysql memcached file open known counters; do \
 		$(BIN)/python benches/$$each.py || exit 1; done
 
 # The engine is built already; with it in one go nothing that both need is compiled anew.

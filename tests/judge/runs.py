@@ -55,6 +55,8 @@ class Course:
     open_at: float | None = None
     stuck: bool = False
     """Whether eight clients wait from the warm-up to after the end, and time out."""
+    counted: float | None = None
+    """How often the system's own counter `shop.asked` grows with a transaction."""
     tail_s: int = 0
     """How long the worker is busy all the time after the measured part."""
 
@@ -177,6 +179,9 @@ def probes_of(course: Course, origin_ns: int) -> polars.DataFrame:
             ("host", "", "wall_minus_monotonic_ns", 5e17),
         ):
             rows.append((at, at + 1000, source, member, counter, "counter", "", value))
+        if course.counted is not None:
+            asked = grown * course.rate * course.counted
+            rows.append((at, at + 1000, "shop", "", "asked", "counter", "", asked))
     columns = ("before_ns", "after_ns", "source", "member", "counter", "kind", "unit", "value")
     return polars.DataFrame(rows, schema=columns, orient="row")
 

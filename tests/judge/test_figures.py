@@ -8,7 +8,7 @@ import pytest
 from synthetic import MS, counted, plan, probed, times
 
 from benchlab.judge.figures import figures
-from benchlab.judge.probed import Probed
+from benchlab.judge.probed import Line, Probed
 
 
 def test_a_closed_trial() -> None:
@@ -32,6 +32,18 @@ def test_a_closed_trial() -> None:
             "lag_p99": 1e-5,
         }
     )
+
+
+def test_what_disks_gave_and_took_is_told_for_each_transaction_where_the_kernel_tells() -> None:
+    bare = probed()
+    busy = bare.lines["system", "cpu_user_s", ""]
+    grown = Line(busy.at_s, (busy.at_s - busy.at_s[0]) * 1000 * 4096)
+    written = replace(bare, lines={**bare.lines, ("system", "written_bytes", ""): grown})
+    found = figures(counted(rate=1000), written)
+    assert found["system_written_per_transaction"] == pytest.approx(4096)
+    assert "system_read_per_transaction" not in found
+    embedded = figures(counted(rate=1000, the_plan=plan(kind="sqlite")), written)
+    assert "system_written_per_transaction" not in embedded
 
 
 QUANTILES = ("p50", "p95", "p99", "p999", "mean")

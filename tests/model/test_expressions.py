@@ -23,7 +23,7 @@ def test_reading(text: str, metric: str, operator: str, limit: float) -> None:
 
 
 def test_a_systems_own_counter_is_a_plain_number() -> None:
-    assert parse("threads < 20", counters={"threads"}).limit == 20.0
+    assert parse("threads < 20", counters={"threads": "count"}).limit == 20.0
     with pytest.raises(InputError, match="unknown metric 'threads'"):
         parse("threads < 20")
 

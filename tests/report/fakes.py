@@ -101,6 +101,7 @@ def clock(
         cpu_user=Line(tuple(fine), tuple(0.62 + 0.05 * rng.random() for _ in fine)),
         cpu_system=Line(tuple(fine), tuple(0.22 + 0.03 * rng.random() for _ in fine)),
         memory=Line(tuple(fine), tuple(memory + 1e5 * n for n in range(len(fine)))),
+        own={"postgresql.blks_hit": Line(tuple(seconds), tuple(4 * rate for _ in seconds))},
         agent_cpu=Line(tuple(fine), tuple(0.31 + 0.04 * rng.random() for _ in fine)),
     )
 
@@ -131,6 +132,11 @@ def case(
                            values=(0.0,) * sessions),
         "system_cpu_per_transaction": around("s", 0.86 / rate),
         "system_memory": around("B", 52e6, 0.3),
+        "postgresql.blks_hit": estimate("1/s", [4 * rate * math.exp(d) for d in drift]),
+        "postgresql.blks_hit_per_transaction": estimate("count", [4.0 + d for d in drift]),
+        "postgresql.deadlocks_per_transaction": Estimate(
+            unit="count", estimate=0.0, sessions=sessions, values=(0.0,) * sessions),
+        "postgresql.numbackends": estimate("count", [17.0 + d for d in drift]),
     }  # fmt: skip
     name = ",".join(f"{key}={value}" for key, value in levels.items()) or "all"
     operation = OperationResult(
@@ -241,7 +247,7 @@ def quickstart(seed: int = 1, sessions: int = 8, verdict: Verdict = "better") ->
         comparisons=comparisons,
         promises=(
             PromiseResult(expression="latency_p99 < 50ms", case=cases[0].name, figure=0.0009,
-                          holds=True),
+                          unit="s", holds=True),
         ),
     )  # fmt: skip
     compare = Compare(factor="fetch", baseline="each", metrics=("throughput",), at={"clients": "4"})
@@ -389,7 +395,7 @@ def troubled() -> Material:
                 "fewer than 6 counting sessions. The run was cut off after 5 of 8 sessions.",
                 "promises": (
                     PromiseResult(expression="latency_p99 < 50ms", case=third.name, figure=0.071,
-                                  holds=False),
+                                  unit="s", holds=False),
                     PromiseResult(expression="errors < 0.1%", case=first.name, figure=None,
                                   holds=None))}
     )  # fmt: skip

@@ -20,7 +20,7 @@ def judged(seconds: int = 5, effect: float = 1.3) -> Judgement:
         is_candidate = case.levels["fetch"] == "together"
         rate = 2000.0 * wobble(session, block, int(is_candidate)) * (1 + effect * is_candidate)
         failed = 0.02 if is_candidate and session == 2 else 0.0
-        return Course(rate=rate, failed=failed, seconds=seconds, slow_ns=9 * MS)
+        return Course(rate=rate, failed=failed, seconds=seconds, slow_ns=9 * MS, counted=3.0)
 
     compare = Compare(factor="fetch", baseline="each", metrics=("throughput",))
     experiment = experiment_of(FETCH, compare=compare)
@@ -30,6 +30,11 @@ def judged(seconds: int = 5, effect: float = 1.3) -> Judgement:
 @pytest.fixture(autouse=True)
 def _text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FakeRun, "experiment_text", lambda self: "experiment: x", raising=False)
+
+
+def clock_rate(judgement: Judgement) -> float:
+    """The rate of the first trial that is drawn."""
+    return judgement.cases["fetch=each"].trials[0].figures["throughput"]
 
 
 def test_every_trial_has_its_clock_and_every_case_its_curves() -> None:
@@ -47,6 +52,8 @@ def test_every_trial_has_its_clock_and_every_case_its_curves() -> None:
     )
     assert len(clock.latency_p99.known()) == 5
     assert clock.latency_p99.values[0] == pytest.approx(9e-3, rel=0.01)
+    asked = [value for _, value in clock.own["shop.asked"].known()]
+    assert asked == pytest.approx([3.0 * clock_rate(judgement)] * 5, rel=0.01)
     assert clock.cpu_user.known() and clock.cpu_system.known() and clock.memory.known()
 
 

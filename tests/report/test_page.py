@@ -152,3 +152,16 @@ def test_the_page_stays_small_and_does_not_grow_with_the_length_of_trials(tmp_pa
     assert path.stat().st_size < 400_000
     page.write(fakes.sweep(), path)
     assert path.stat().st_size < 1_000_000
+
+
+def test_what_the_systems_counted_is_a_table_of_what_moved() -> None:
+    material = fakes.quickstart()
+    html = page.html(material)
+    table = html[html.index('<details id="counted">') :]
+    table = table[: table.index("</details>")]
+    names = re.findall(r"<tr><th><code>(.*?)</code>", table)
+    assert names == ["postgresql.blks_hit per transaction", "postgresql.numbackends"]
+    assert "17" in Elements(table).text
+    everything = html[html.index("Every metric of every case") : html.index("Every session")]
+    assert "postgresql" not in everything
+    assert "postgresql.blks_hit over time" in html

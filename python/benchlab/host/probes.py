@@ -1,9 +1,8 @@
 """Probes: what processes and the host spent and held during a trial, ten times a second.
 
-Each sample is stamped before and after with CLOCK_MONOTONIC, so that it stands on the same clock as
-the Measurement. Counters are read from /proc directly through files that stay open; what costs more
-(tree membership, context switches of every thread, clock frequency) is read once a second and at
-both ends. Absent: what the figures mean.
+Figures are read from /proc directly through files that stay open; what costs more (tree membership,
+context switches of every thread, clock frequency) is read once a second and at both ends. What a
+system counts of itself is asked beside it, once a second too. Absent: what the figures mean.
 """
 
 # Plain paths and descriptors cost half of what pathlib does, ten times a second.
@@ -13,13 +12,15 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
 import polars
 
 from benchlab.host import watchdog
+from benchlab.host.counters import Counters, Source
+from benchlab.host.samples import Figures, Keep, Meaning, Samples
 
 PERIOD_S = 0.1
 SLOW_EVERY = 10
@@ -27,30 +28,16 @@ _TICK = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _FREQUENCY = "/sys/devices/system/cpu/cpu{core}/cpufreq/scaling_cur_freq"
 
-COLUMNS: Mapping[str, type[polars.DataType]] = {
-    "before_ns": polars.Int64,
-    "after_ns": polars.Int64,
-    "source": polars.String,
-    "member": polars.String,
-    "counter": polars.String,
-    "kind": polars.String,
-    "unit": polars.String,
-    "value": polars.Float64,
-}
-"""Of the frame that `Probes.stop` returns."""
-
-CHUNK_ROWS = 50_000
+STOP_S = 3.0
+"""How long a system's last answer about its counters is waited for."""
 UNITS = {"_s": "s", "_bytes": "B", "_hz": "Hz", "_ns": "ns"}
 GAUGES = {"resident_bytes", "threads", "processes", "frequency_hz", "wall_minus_monotonic_ns"}
 
-Figures = dict[tuple[str, str], float]
-"""What was seen: (member, counter) to value."""
-
 
 @cache
-def _kind(counter: str) -> tuple[str, str]:
+def _meaning(counter: str) -> Meaning:
     unit = next((unit for ending, unit in UNITS.items() if counter.endswith(ending)), "")
-    return ("gauge" if counter in GAUGES else "counter"), unit
+    return Meaning("gauge" if counter in GAUGES else "counter", unit)
 
 
 class _Files:
@@ -122,6 +109,7 @@ class _Tree:
             self.pids = fresh
             self.switches = self._count_switches(files)
         user = system = resident = threads = processes = read = written = 0.0
+        is_told = True
         for pid in self.pids:
             stat = files.read(f"/proc/{pid}/stat")
             if stat is None:
@@ -139,16 +127,18 @@ class _Tree:
             threads += int(values[17])
             resident += int(values[21])
             processes += 1
+            # Another user's are not ours to read; the sum would then be of some of them.
             io = files.read(f"/proc/{pid}/io")
             if io:
                 lines = io.split()
                 read += int(lines[9])
                 written += int(lines[11])
+            else:
+                is_told = False
         sums = {
             "cpu_user_s": user / _TICK,
             "cpu_system_s": system / _TICK,
-            "read_bytes": read,
-            "written_bytes": written,
+            **({"read_bytes": read, "written_bytes": written} if is_told else {}),
             "voluntary_switches": self.switches[0],
             "involuntary_switches": self.switches[1],
         }
@@ -188,17 +178,16 @@ class _Source:
         if slow or not self.trees:
             for member, root in self.roots().items():
                 self.trees.setdefault(member, _Tree(root)).follow(root)
-        found: Figures = {}
-        for member, tree in self.trees.items():
-            for name, value in tree.sample(files, slow).items():
-                if member:
-                    found[member, name] = value
-                found["", name] = found.get(("", name), 0.0) + value
+        seen = {member: tree.sample(files, slow) for member, tree in self.trees.items()}
+        found = {(who, name): x for who, told in seen.items() for name, x in told.items() if who}
+        # A sum over some of the members would fall and rise with those that tell.
+        for name in set.intersection(*map(set, seen.values())) if seen else ():
+            found["", name] = sum(told[name] for told in seen.values())
         return found
 
 
 def _host(files: _Files, slow: bool) -> Figures:
-    found: Figures = {}
+    found: dict[tuple[str, str], float] = {}
     for line in (files.read("/proc/stat") or b"").splitlines():
         if not line.startswith(b"cpu"):
             break
@@ -223,28 +212,46 @@ def _host(files: _Files, slow: bool) -> Figures:
     return found
 
 
-class Probes:
-    """A thread that samples until it is stopped.
+def _nothing() -> Sequence[Source]:
+    return ()
 
-    `sources` tells by its name (`system`, `agent`) where the processes of a source are; it is asked
-    again each second, since members come and go. The host is sampled always.
+
+class Probes:
+    """A thread that samples until it is stopped, and one for each server that tells its counters.
+
+    Args:
+        sources: By its name (`system`, `agent`) where the processes of a source are. The host is
+            sampled always.
+        asked: Which servers tell their counters. Both are asked again each second, since members
+            come and go.
+        keep: Where rows are put every second, so that they survive the lab.
     """
 
-    def __init__(self, sources: Mapping[str, Callable[[], Roots]]) -> None:
+    def __init__(
+        self,
+        sources: Mapping[str, Callable[[], Roots]],
+        asked: Callable[[], Sequence[Source]] = _nothing,
+        keep: Keep | None = None,
+    ) -> None:
         self._sources = {source: _Source(roots) for source, roots in sources.items()}
         self._files = _Files()
-        self._columns: dict[str, list[object]] = {name: [] for name in COLUMNS}
-        self._chunks: list[polars.DataFrame] = []
+        self._samples, self._keep, self._asked = Samples(), keep, asked
+        self._counters: dict[tuple[str, str], Counters] = {}
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="probes", daemon=True)
         self._error: Exception | None = None
         self.samples = 0
         self.cpu_s = 0.0
-        """CPU time the sampling itself has cost."""
+        """CPU time the sampling of processes and host has cost."""
+
+    @property
+    def counters(self) -> Sequence[Counters]:
+        """Those that tell their counters, or should."""
+        return tuple(self._counters.values())
 
     def start(self) -> None:
-        """Takes the first sample and goes on in a thread."""
+        """Takes the first sample and goes on in threads."""
         self._sample(slow=True)
         self._thread.start()
 
@@ -260,12 +267,14 @@ class Probes:
         """
         self._stop.set()
         self._thread.join()
+        deadline = time.monotonic() + STOP_S
+        for each in self.counters:
+            each.stop(max(0.0, deadline - time.monotonic()))
         if self._error is not None:
             raise self._error
         self._sample(slow=True)
         self._files.close()
-        self._pack()
-        return polars.concat(self._chunks)
+        return self._samples.all()
 
     def _run(self) -> None:
         due = time.monotonic()
@@ -289,23 +298,25 @@ class Probes:
         with self._lock:
             sources = dict(self._sources)
         before = time.monotonic_ns()
-        self._keep("host", before, _host(self._files, slow))
+        self._add("host", before, _host(self._files, slow))
         for name, source in sources.items():
             before = time.monotonic_ns()
-            self._keep(name, before, source.sample(self._files, slow))
+            self._add(name, before, source.sample(self._files, slow))
         self.samples += 1
-        if len(self._columns["value"]) > CHUNK_ROWS:
-            self._pack()
+        if slow:
+            self._samples.pack(self._keep)
+            if not self._stop.is_set():
+                self._ask_all()
         self.cpu_s += time.thread_time() - began
 
-    def _keep(self, source: str, before_ns: int, figures: Figures) -> None:
-        after_ns = time.monotonic_ns()
-        for (member, counter), value in figures.items():
-            kind, unit = _kind(counter)
-            row = (before_ns, after_ns, source, member, counter, kind, unit, value)
-            for column, cell in zip(self._columns.values(), row, strict=True):
-                column.append(cell)
+    def _add(self, source: str, before_ns: int, figures: Figures) -> None:
+        self._samples.add((before_ns, time.monotonic_ns()), source, figures, _meaning)
 
-    def _pack(self) -> None:
-        self._chunks.append(polars.DataFrame(self._columns, schema=COLUMNS))
-        self._columns = {name: [] for name in COLUMNS}
+    def _ask_all(self) -> None:
+        """Begins to ask servers that are new, and no longer asks those that were taken away."""
+        there = {(source.kind, source.member): source for source in self._asked()}
+        for key in self._counters.keys() - there.keys():
+            self._counters.pop(key).stop(0.0)
+        for key in there.keys() - self._counters.keys():
+            self._counters[key] = Counters(there[key], self._samples)
+            self._counters[key].start()

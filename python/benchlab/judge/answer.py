@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from benchlab.judge.cases import CaseJudgement
 from benchlab.model.evidence import CaseResult, Comparison
 from benchlab.model.experiment import Compare, Experiment
-from benchlab.model.metrics import METRICS
+from benchlab.model.metrics import METRICS, PER_TRANSACTION
+from benchlab.model.metrics import metric as metric_of
 from benchlab.model.quantities import format as readable
 from benchlab.model.quantities import significant
 from benchlab.model.records import RunRecord
@@ -30,6 +31,8 @@ LABELS = {
     "system_cpu_per_transaction": "CPU time per transaction",
     "system_memory": "memory",
     "system_memory_peak": "peak memory",
+    "system_read_per_transaction": "bytes read from disk per transaction",
+    "system_written_per_transaction": "bytes written to disk per transaction",
     "agent_cpu_per_transaction": "load generator CPU time per transaction",
 }
 _STATES = {
@@ -61,9 +64,17 @@ def label(metric: str) -> str:
     """A metric's name in words."""
     if metric in LABELS:
         return LABELS[metric]
+    if "." in metric:
+        whole = metric.removesuffix(PER_TRANSACTION)
+        return whole if whole == metric else f"{whole} per transaction"
     kind, _, which = metric.partition("_")
     words = {"latency": "latency", "response": "response time", "service": "service time"}
     return f"{_QUANTILES.get(which, which)} {words.get(kind, kind)}"
+
+
+def unit_of(one: Comparison) -> str:
+    """The unit of an effect that is told by difference."""
+    return metric_of(one.metric, one.unit).unit
 
 
 def percent(share: float) -> str:
@@ -154,26 +165,26 @@ def _ratio(one: Comparison, what: str) -> str:
 def _figures(one: Comparison) -> str:
     if one.effect is None:
         return "no figure"
-    effect = _effect(one.effect, one.by, one.metric)
+    effect = _effect(one.effect, one.by, unit_of(one))
     if one.low is None or one.high is None:
         return effect
     if one.by == "difference":
-        low, high = (_effect(bound, one.by, one.metric) for bound in (one.low, one.high))
+        low, high = (_effect(bound, one.by, unit_of(one)) for bound in (one.low, one.high))
         return f"{effect}, 95{SPACE}% interval {low} … {high}"
     low, high = percent(one.low), percent(one.high)
     return f"{effect}, 95{SPACE}% interval {low} … {high}{SPACE}%"
 
 
-def _effect(effect: float, by: Scale, metric: str) -> str:
+def _effect(effect: float, by: Scale, unit: str) -> str:
     if by == "ratio":
         return f"{percent(effect)}{SPACE}%"
-    return f"{'+' if effect >= 0 else ''}{readable(effect, METRICS[metric].unit)}"
+    return f"{'+' if effect >= 0 else ''}{readable(effect, unit)}"
 
 
 def _could(one: Comparison) -> str:
     assert one.detectable is not None
     if one.by == "difference":
-        size = readable(one.detectable, METRICS[one.metric].unit)
+        size = readable(one.detectable, unit_of(one))
     else:
         size = f"{significant(one.detectable * 100)}{SPACE}%"
     return f"{one.sessions} sessions would have shown {size}"

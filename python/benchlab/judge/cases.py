@@ -12,6 +12,7 @@ from typing import Literal
 from benchlab.judge.checks import ERRORS
 from benchlab.judge.sessions import Key, Session, session_of
 from benchlab.judge.trial import Totals, TrialJudgement
+from benchlab.model import metrics
 from benchlab.model.evidence import (
     CaseResult,
     CaseState,
@@ -102,7 +103,7 @@ def judge_case(
         state=state,
         why=why,
         checks=_checks([trial for trial in trials if trial.checks]),
-        metrics={name: estimates[None, name] for name in METRICS if (None, name) in estimates},
+        metrics={name: estimates[None, name] for name in _ordered(estimates)},
         operations={
             name: OperationResult(
                 count=counts[name],
@@ -113,6 +114,12 @@ def judge_case(
         },
     )
     return CaseJudgement(case, result, tuple(trials), tuple(sessions), blocks)
+
+
+def _ordered(estimates: Mapping[Key, Estimate]) -> list[str]:
+    """Metrics of transactions as they are listed, then those of the systems' own counters."""
+    names = [name for operation, name in estimates if operation is None]
+    return [name for name in METRICS if name in names] + sorted(set(names) - METRICS.keys())
 
 
 def skipped(case: Case, why: str) -> CaseJudgement:
@@ -173,7 +180,8 @@ def _estimate(key: Key, sessions: Sequence[Session], trials: Sequence[TrialJudge
     reaches over it. The interval is cut off there: the part that goes away holds no possible value,
     so that the interval holds the true one as often as before.
     """
-    metric = METRICS[key[1]]
+    unit = next((trial.units[key[1]] for trial in trials if key[1] in trial.units), "")
+    metric = metrics.metric(key[1], unit)
     found = [session.values.get(key) for session in sessions]
     known = [value for value in found if value is not None]
     bare = Estimate(unit=metric.unit, estimate=None, sessions=len(known))
@@ -224,7 +232,7 @@ def _lacking(key: Key, sessions: Sequence[Session]) -> str:
 
     All sessions together must hold enough, and each enough for its quantile not to be its maximum.
     """
-    share = METRICS[key[1]].quantile
+    share = metrics.metric(key[1]).quantile
     counting = [session for session in sessions if key in session.exceedances]
     if share is None or not counting:
         return ""

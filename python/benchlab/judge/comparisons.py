@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from math import isinf
 
 from benchlab.judge.cases import CaseJudgement
+from benchlab.model import metrics
 from benchlab.model.evidence import Comparison, Pair, Verdict
 from benchlab.model.experiment import Case, Compare
-from benchlab.model.metrics import METRICS
 from benchlab.stats.family import FEWEST_COUNTING
 from benchlab.stats.paired import Paired, pair
 from benchlab.stats.verdicts import Finding, decide, describe
@@ -67,6 +67,7 @@ class _Weighed:
     invalid: str
     bound: str
     """`low` or `high`: the true effect may lie further that way, since an agent was the limit."""
+    unit: str
 
 
 def compare_all(
@@ -81,7 +82,7 @@ def compare_all(
     family = [one for one in weighed if one.cell.counts and not explores]
     decided = decide(
         [None if one.invalid else one.paired for one in family],
-        [METRICS[one.cell.metric].better for one in family],
+        [metrics.metric(one.cell.metric).better for one in family],
         compare.smallest_effect,
     )
     findings = dict(zip((id(one) for one in family), decided, strict=True))
@@ -103,6 +104,7 @@ def _weigh(cell: Cell, baseline: CaseJudgement, candidate: CaseJudgement) -> _We
     ]
     endless = any(isinf(a) or isinf(b) for _, a, b in both)
     usable = both and not endless
+    estimates = [side.result.metrics for side in sides]
     paired = pair([a for _, a, _ in both], [b for _, _, b in both]) if usable else None
     return _Weighed(
         cell=cell,
@@ -110,6 +112,7 @@ def _weigh(cell: Cell, baseline: CaseJudgement, candidate: CaseJudgement) -> _We
         sessions=tuple(number for number, _, _ in both),
         invalid=_invalid(cell, sides, len(both), endless),
         bound=_bound(cell, sides),
+        unit=next((m[cell.metric].unit for m in estimates if cell.metric in m), ""),
     )
 
 
@@ -170,6 +173,7 @@ def _comparison(one: _Weighed, found: Finding | None, why: str) -> Comparison:
         at=dict(cell.at),
         counts=False,
         effect=None if found is None else found.effect,
+        unit=one.unit,
         by="ratio" if paired is None else paired.by,
         low=None if found is None else found.low,
         high=None if found is None else found.high,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from math import inf
 
 from benchlab.judge.counted import NS, Counted, Field
+from benchlab.judge.own import own
 from benchlab.judge.probed import Probed
 from benchlab.model.metrics import METRICS, Metric
 from benchlab.stats.distribution import Distribution
@@ -18,7 +19,7 @@ _MAXIMA: Mapping[Field, str] = {"response": "max_response_ns", "service": "max_s
 def figures(seen: Counted, resources: Probed) -> dict[str, float]:
     """Every metric this trial has, by name; infinite where what it asks for never came."""
     found = _rates(seen) | _times(seen) | _resources(seen, resources)
-    return {name: found[name] for name in METRICS if name in found}
+    return {name: found[name] for name in METRICS if name in found} | own(seen, resources)
 
 
 def distribution(metric: Metric, seen: Counted) -> Distribution:
@@ -75,6 +76,10 @@ def _resources(seen: Counted, resources: Probed) -> dict[str, float]:
         if completed > 0:
             # Work and time of the same stretch: the tail's slots are in neither.
             found["system_cpu_per_transaction"] = found["system_cpu"] / seen.throughput
+    for name in ("read", "written"):
+        moved = None if seen.is_embedded else resources.increase(source, f"{name}_bytes")
+        if moved is not None and completed > 0:
+            found[f"system_{name}_per_transaction"] = moved / seen.length_s / seen.throughput
     resident = resources.during(source, "resident_bytes")
     if resident.size:
         found["system_memory"] = float(resident[-1])

@@ -4,7 +4,8 @@ Absent: what a figure means for validity (`checks`) and what is made of it (`fig
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal, cast
 
 import numpy as np
 import polars
@@ -12,6 +13,9 @@ from numpy.typing import NDArray
 
 Key = tuple[str, str, str]
 """Source, counter and member; the member is a core's number, or empty for the sum."""
+Kind = Literal["counter", "gauge"]
+PROCESSES = ("host", "system", "agent")
+"""Sources that are not a kind of system telling of itself."""
 EDGE_S = 0.5
 """How far the samples may end before the measured part does: five samples at 10 Hz."""
 NS = 1e9
@@ -31,6 +35,8 @@ class Probed:
 
     lines: Mapping[Key, Line]
     length_s: float
+    own: Mapping[tuple[str, str], tuple[Kind, str]] = field(default_factory=dict)
+    """What systems count of themselves: kind of system and counter to kind and unit."""
 
     def line(self, source: str, counter: str, member: str = "") -> Line | None:
         """The samples of one counter, those before and after the measured part included."""
@@ -72,4 +78,12 @@ def probed(frame: polars.DataFrame, origin_ns: int | None, length_s: float) -> P
         at_s = ((before - origin_ns) + (after - origin_ns)) / (2 * NS)
         values = rows["value"].to_numpy().astype(np.float64)
         lines[str(source), str(counter), str(member)] = Line(at_s, values)
-    return Probed(lines, length_s)
+    return Probed(lines, length_s, _own(frame))
+
+
+def _own(frame: polars.DataFrame) -> dict[tuple[str, str], tuple[Kind, str]]:
+    rows = frame.filter(~polars.col("source").is_in(PROCESSES))
+    found = rows.select("source", "counter", "kind", "unit").unique().sort("source", "counter")
+    return {
+        (source, counter): (cast(Kind, kind), unit) for source, counter, kind, unit in found.rows()
+    }

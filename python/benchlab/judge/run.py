@@ -128,4 +128,10 @@ def _promise(promise: Expression, judged: CaseJudgement) -> PromiseResult:
         kept = holds(promise, float("inf"))
     elif judged.result.state in ("died", "aborted"):
         kept = False
-    return PromiseResult(expression=promise.text, case=judged.case.name, figure=figure, holds=kept)
+    return PromiseResult(
+        expression=promise.text,
+        case=judged.case.name,
+        figure=figure,
+        unit="" if found is None else found.unit,
+        holds=kept,
+    )

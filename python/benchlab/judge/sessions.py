@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from benchlab.judge.counted import NS, Operation
 from benchlab.judge.figures import field_of
 from benchlab.judge.trial import TrialJudgement
+from benchlab.model import metrics
 from benchlab.model.metrics import METRICS, Metric
 from benchlab.stats.distribution import Distribution, merge
 
@@ -51,7 +52,7 @@ def session_of(number: int, trials: Sequence[TrialJudgement], blocks: int) -> Se
     counts: dict[Key, int] = {}
     exceedances: dict[Key, Exceedances] = {}
     for key in _keys(trials):
-        metric = METRICS[key[1]]
+        metric = metrics.metric(key[1])
         used = [trial for trial in trials if _usable(trial, key)]
         usable[key] = len(used)
         if not used or 2 * len(used) < blocks:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from benchlab.judge.checks import ERRORS, Evidence, check_all
 from benchlab.judge.counted import NS, SLOT_S, Counted, counted, per_second
 from benchlab.judge.figures import figures
+from benchlab.judge.own import courses, slope, units
 from benchlab.judge.probed import Line, Probed, probed
 from benchlab.judge.validity import ACCIDENTS, Use, uses
 from benchlab.model.errors import HostError
@@ -47,6 +48,8 @@ class Resources:
     cpu_system: Line | None
     memory: Line | None
     agent_cpu: Line | None
+    own: Mapping[str, Line]
+    """What its system counted of itself, by name: a counter's rate, a gauge's value."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,8 @@ class TrialJudgement:
     figures: Mapping[str, float]
     """By metric; infinite where what it asks for never came."""
     uses: Mapping[str, Use]
+    units: Mapping[str, str]
+    """Of the metrics made of systems' own counters."""
     ceiling: float | None
     """Transactions per second of the null server under this Plan; None where it was not run."""
     floor_p99_s: float | None
@@ -148,7 +153,9 @@ def judge_trial(trial: Trial, experiment: Experiment, case: Case) -> TrialJudgem
         seen = counted(trial.measurement())
     except HostError as error:
         state, why = _ended(record) or ("ok", str(error))
-        return TrialJudgement(trial, record, state, why, False, Totals(), (), {}, {}, None, None)
+        return TrialJudgement(
+            trial, record, state, why, False, Totals(), (), {}, {}, {}, None, None
+        )
     resources = probed(trial.probes(), seen.origin_ns, seen.length_s)
     ceiling, floor_ns = _null_server(trial)
     checks = check_all(
@@ -183,6 +190,7 @@ def judge_trial(trial: Trial, experiment: Experiment, case: Case) -> TrialJudgem
             is_paced=seen.is_open and not is_short,
             nothing_due=idle,
         ),
+        units=units(resources),
         ceiling=ceiling,
         floor_p99_s=None if floor_ns is None else floor_ns / NS,
     )
@@ -289,19 +297,9 @@ def course(judged: TrialJudgement) -> Resources:
     """CPU in cores' worth and resident bytes over time, for drawing."""
     lines = judged.resources
     source = "agent" if judged.seen.is_embedded else "system"
-    user, system = (_slope(lines.line(source, name)) for name in ("cpu_user_s", "cpu_system_s"))
-    agent = [_slope(lines.line("agent", name)) for name in ("cpu_user_s", "cpu_system_s")]
+    user, system = (slope(lines.line(source, name)) for name in ("cpu_user_s", "cpu_system_s"))
+    agent = [slope(lines.line("agent", name)) for name in ("cpu_user_s", "cpu_system_s")]
     total = None
     if agent[0] is not None and agent[1] is not None:
         total = Line(agent[0].at_s, agent[0].values + agent[1].values)
-    return Resources(user, system, lines.line(source, "resident_bytes"), total)
-
-
-def _slope(line: Line | None) -> Line | None:
-    """A counter of seconds as cores' worth between its samples."""
-    if line is None or line.at_s.size < 2:
-        return None
-    steps = np.diff(line.at_s)
-    kept = steps > 0
-    middles = (line.at_s[1:] + line.at_s[:-1]) / 2
-    return Line(middles[kept], np.diff(line.values)[kept] / steps[kept])
+    return Resources(user, system, lines.line(source, "resident_bytes"), total, courses(lines))

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchlab.model.evidence import Check, Validity
-from benchlab.model.metrics import METRICS
+from benchlab.model.metrics import metric as metric_of
 
 ACCIDENTS = ("lag", "little", "steal", "swap", "clock")
 """Rows that a repetition may mend; the others would fail again."""
@@ -29,7 +29,7 @@ class Use:
 
 def is_time(name: str) -> bool:
     """Whether a metric is a length of time of transactions."""
-    metric = METRICS[name]
+    metric = metric_of(name)
     return metric.histogram is not None or name.startswith("latency_")
 
 

@@ -20,11 +20,15 @@ from benchlab.model.sections import Known
 from benchlab.model.writing import experiment_text
 from benchlab.store import Run, create
 from benchlab.store.runs import EXPERIMENT, new_id, now_utc
-from benchlab.systems import KINDS
+from benchlab.systems import KINDS, own_metrics
 
 HERE = "here"
 """The key of `RunRecord.overrides` that keeps the experiment file's folder."""
-KNOWN = Known(workloads=known_workloads(), kinds={name: kind.keys for name, kind in KINDS.items()})
+KNOWN = Known(
+    workloads=known_workloads(),
+    kinds={name: kind.keys for name, kind in KINDS.items()},
+    counters=own_metrics(),
+)
 
 
 @dataclass(frozen=True)

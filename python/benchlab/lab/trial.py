@@ -21,6 +21,7 @@ from benchlab.lab.fleet import Setting, placed
 from benchlab.lab.watch import Watch
 from benchlab.load import agent, null
 from benchlab.load.plan import make_plan
+from benchlab.model import secrets
 from benchlab.model.errors import BenchlabError, EngineBug, HostError
 from benchlab.model.experiment import Case, Experiment
 from benchlab.model.records import TrialRecord
@@ -72,6 +73,7 @@ class Trials:
         taken = [trial.record for trial in run.trials()]
         self._attempts = {(r.session, r.block, r.case): r.attempt + 1 for r in taken}
         self._asked: set[str] = set()
+        self._untold: set[tuple[str, str]] = set()
         self.first_error: BenchlabError | None = None
         """The first reason why a trial could not be measured."""
 
@@ -136,7 +138,8 @@ class Trials:
             rate = float(told.completed)
             setting.emit(events.Progress(case.name, told.second, rate, told.errors, told.p99_s))
 
-        probes = Probes({"system": lambda: instance.roots})
+        sources = {"system": lambda: instance.roots}
+        probes = Probes(sources, lambda: instance.counters, trial.append_probes)
 
         def on_started(process: Process) -> None:
             probes.watch("agent", Root(process.keeper, is_keeper=True))
@@ -179,6 +182,8 @@ class Trials:
         finally:
             seen = probes.stop()
         trial.write_probes(seen)
+        if instance.died() is None:
+            self._tell_untold(case, probes)
         if said := instance.log_tail():
             trial.write_log_tail("\n".join(said.splitlines()[-LOG_LINES:]) + "\n")
         if setting.stop.is_set:
@@ -189,6 +194,15 @@ class Trials:
         if watch.broken is not None:
             return _Ended("aborted", watch.broken)
         return ended
+
+    def _tell_untold(self, case: Case, probes: Probes) -> None:
+        """Says, once a run, which system did not tell its counters."""
+        for each in probes.counters:
+            who = " ".join(part for part in (each.source.kind, each.source.member) if part)
+            if each.trouble is not None and (case.system_name, who) not in self._untold:
+                self._untold.add((case.system_name, who))
+                said = f"{case.system_name}: the counters of {who} could not be read"
+                self._setting.emit(events.Note(f"{said} ({secrets.mask(each.trouble)})"))
 
     def _null(self, trial: Trial, case: Case, instance: Instance) -> str | None:
         """The null server's folder for this trial, measured where it was not yet."""

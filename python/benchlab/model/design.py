@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from benchlab.model.errors import InputError
 from benchlab.model.experiment import Case, Compare, Factor, System
 from benchlab.model.grammar import MapOf, Reading, Text
-from benchlab.model.metrics import METRICS
+from benchlab.model.metrics import METRICS, PER_TRANSACTION
+from benchlab.model.metrics import metric as metric_of
 from benchlab.model.sections import (
     COMPARE,
     LOAD,
@@ -407,6 +408,10 @@ def _check_metrics(node: Node, metrics: Sequence[str], cases: Sequence[Case], kn
         if metric not in METRICS and metric not in known.counters:
             near = nearest(metric, [*METRICS, *known.counters])
             fail(place, key, f"unknown metric {metric!r}", near)
+        if metric_of(metric).better == "none":
+            what = f"{metric} is good neither high nor low, so that no verdict fits it"
+            per = metric + PER_TRANSACTION
+            fail(place, key, what, per if per in known.counters else None)
         if metric in metrics[:index]:
             fail(place, key, f"{metric} comes twice")
         if metric == "throughput" and any(case.load.is_open for case in cases):

@@ -84,6 +84,7 @@ class PromiseResult(Frozen):
     expression: str
     case: str
     figure: float | None
+    unit: str = ""
     holds: bool | None
 
 
@@ -103,6 +104,8 @@ class Comparison(Frozen):
     at: dict[str, str]
     counts: bool
     effect: float | None
+    unit: str = ""
+    """The metric's, which an effect by difference is in."""
     by: Literal["ratio", "difference"] = "ratio"
     low: float | None = None
     high: float | None = None

@@ -58,6 +58,8 @@ class System(Frozen):
     files: dict[str, str] = {}
     environment: dict[str, str] = {}
     at: tuple[str, ...] = ()
+    metrics_at: tuple[str, ...] = ()
+    """Where exporters tell of the hosts that a system which is already running is on."""
     tls: Tls | None = None
     restart: Command | None = None
     placement: str = "own"

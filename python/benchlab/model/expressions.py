@@ -1,7 +1,8 @@
 """Thresholds on metrics as people write them: `latency_p99 < 50ms`, `errors < 0.1%`."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from benchlab.model import quantities
 from benchlab.model.errors import InputError
@@ -12,8 +13,11 @@ from benchlab.model.tree import nearest
 _FORM = re.compile(r"\s*([\w.-]+)\s*(<=|>=|<|>)\s*(\S.*?)\s*")
 
 
-def parse(text: str, counters: Collection[str] = ()) -> Expression:
-    """Read a threshold; `counters` are the systems' own metrics, which are plain numbers.
+NONE: Mapping[str, str] = MappingProxyType({})
+
+
+def parse(text: str, counters: Mapping[str, str] = NONE) -> Expression:
+    """Read a threshold; `counters` are the systems' own metrics, with their units.
 
     Raises:
         InputError: when it is not `METRIC < QUANTITY`, or the metric or the unit is unknown.
@@ -22,7 +26,7 @@ def parse(text: str, counters: Collection[str] = ()) -> Expression:
     if match is None:
         raise InputError(f"{text!r} is not a threshold: write one like latency_p99 < 50ms")
     name, operator, limit = match.groups()
-    unit = METRICS[name].unit if name in METRICS else "count"
+    unit = METRICS[name].unit if name in METRICS else counters.get(name, "count")
     if name not in METRICS and name not in counters:
         raise InputError(f"unknown metric {name!r}", nearest=nearest(name, [*METRICS, *counters]))
     return Expression.model_validate(

@@ -34,6 +34,8 @@ def _metrics() -> dict[str, Metric]:
         Metric(name="system_cpu_per_transaction", unit="s", better="down", kind="mean"),
         Metric(name="system_memory", unit="B", better="down", kind="gauge"),
         Metric(name="system_memory_peak", unit="B", better="down", kind="gauge"),
+        Metric(name="system_read_per_transaction", unit="B", better="down", kind="mean"),
+        Metric(name="system_written_per_transaction", unit="B", better="down", kind="mean"),
         Metric(name="agent_cpu_per_transaction", unit="s", better="down", kind="mean"),
     ]
     latencies: dict[str, Histogram | None] = {
@@ -77,4 +79,37 @@ def _metrics() -> dict[str, Metric]:
 
 
 METRICS: dict[str, Metric] = _metrics()
-"""Every metric by name; a system's own counters come beside these under their own names."""
+"""Every metric by name; those made of a system's own counters come beside these (`made_of`)."""
+PER_TRANSACTION = "_per_transaction"
+_RATES = {"": "1/s", "B": "B/s", "s": "cores"}
+"""Units of rates: a counter of seconds grows by so many at once, as with cores or sessions."""
+
+
+def made_of(
+    kind: str, counter: str, what: Literal["counter", "gauge"], unit: str
+) -> tuple[Metric, ...]:
+    """The metrics made of a counter or gauge of a kind of system.
+
+    `postgresql.wal_bytes` is the rate of a counter, `postgresql.wal_bytes_per_transaction` what one
+    transaction took of it; a gauge such as `postgresql.numbackends` has its mean alone.
+    """
+    name, plain = f"{kind}.{counter}", unit or "count"
+    if what == "gauge":
+        return (_own(name, plain),)
+    return _own(name, _RATES.get(unit, unit)), _own(name + PER_TRANSACTION, plain)
+
+
+def metric(name: str, unit: str = "") -> Metric:
+    """A metric by its name; one of a system's own counters has the unit that is given.
+
+    What a transaction takes is the better the less it is, but for what a cache has answered; a rate
+    follows from how much was asked, and most gauges are good neither high nor low.
+    """
+    return METRICS[name] if name in METRICS else _own(name, unit)
+
+
+def _own(name: str, unit: str) -> Metric:
+    better: Direction = "none"
+    if name.endswith(PER_TRANSACTION):
+        better = "up" if "hit" in name else "down"
+    return Metric(name=name, unit=unit, better=better, kind="mean")

@@ -10,7 +10,7 @@ from typing import Literal
 
 from benchlab.model.errors import InputError
 
-Unit = Literal["s", "1/s", "B", "", "cores", "count"]
+Unit = Literal["s", "1/s", "B", "B/s", "", "cores", "count"]
 """SI units of figures; the empty one is a share of one, shown in per cent."""
 
 _SCALES: dict[str, dict[str, float]] = {
@@ -38,6 +38,7 @@ _SCALES: dict[str, dict[str, float]] = {
         "GiB": 2.0**30,
         "TiB": 2.0**40,
     },
+    "B/s": {"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "KiB/s": 2.0**10, "MiB/s": 2.0**20},
     "": {"%": 0.01},
     "cores": {"": 1.0, "cores": 1.0},
     "count": {"": 1.0},
@@ -46,6 +47,7 @@ EXAMPLES: dict[str, str] = {
     "s": "10s, 1.5ms or 2m",
     "1/s": "5000/s",
     "B": "64MiB or 1GB",
+    "B/s": "20MiB/s",
     "": "3%",
     "cores": "1.5",
     "count": "5",
@@ -55,6 +57,7 @@ _WORDS: dict[str, str] = {
     "s": "a time",
     "1/s": "a rate",
     "B": "a size",
+    "B/s": "a rate of bytes",
     "": "a share",
     "cores": "a number of cores",
     "count": "a number",
@@ -108,6 +111,8 @@ def format(value: float | None, unit: str) -> str:
             shown = _with_steps(size, _TIME_STEPS)
         case "B":
             shown = _with_steps(size, _SIZE_STEPS)
+        case "B/s":
+            shown = f"{_with_steps(size, _SIZE_STEPS)}/s"
         case "1/s":
             shown = f"{significant(size)}/s"
         case "":

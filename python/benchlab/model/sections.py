@@ -62,7 +62,7 @@ KINDS: Mapping[str, frozenset[str]] = {
 }
 """Kinds of system the lab can start, and the keys each takes beside those of every system."""
 _EVERY_KIND = {"kind", "placement", "before_session", "before_trial", "needs", "install"}
-_RUNNING = _EVERY_KIND | {"at", "restart", "ready", "tls"}
+_RUNNING = _EVERY_KIND | {"at", "restart", "ready", "tls", "metrics_at"}
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class Known:
     kinds: Mapping[str, frozenset[str]] = field(default_factory=lambda: KINDS)
     workloads: Mapping[str, WorkloadKeys] | None = None
     """None: any name and option passes here, and whoever makes the Plan judges them."""
-    counters: frozenset[str] = frozenset()
-    """The systems' own metrics."""
+    counters: Mapping[str, str] = field(default_factory=dict)
+    """The metrics made of the systems' own counters, with their units."""
 
 
 def _command(node: Node, key: str) -> Command:
@@ -120,6 +120,13 @@ def _pattern(node: Node, key: str) -> str:
         re.compile(text)
     except re.error as error:
         fail(node, key, f"{text!r} is not a regular expression: {error}")
+    return text
+
+
+def _page(node: Node, key: str) -> str:
+    text = Text().read(node, key)
+    mentions.check(node, key, text, ())
+    _check_address(node, key, text, ("http", "https"))
     return text
 
 
@@ -176,6 +183,7 @@ SYSTEM_FORMS: dict[str, Form] = {
     "files": mentions.FILES,
     "environment": MapOf(Text(written=True)),
     "at": ListOf(Text(), single=True, some=True),
+    "metrics_at": ListOf(Reading(_page, Text().schema()), single=True, some=True),
     "tls": Reading(_tls, _TLS.schema()),
     "restart": _RUN,
     "placement": Reading(_placement, {"type": ["string", "integer"]}),
@@ -204,7 +212,7 @@ SYSTEM_FORMS["before"] = Reading(
 )
 SYSTEM = Record(
     SYSTEM_FORMS,
-    later=("metrics_at", "version", "program"),
+    later=("version", "program"),
 )
 
 

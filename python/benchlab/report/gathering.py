@@ -5,7 +5,9 @@ that memory does not grow with the number of trials.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from statistics import fmean, median, pstdev
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +16,8 @@ from benchlab.judge.cases import CaseJudgement
 from benchlab.judge.counted import SLOT_S, Counted
 from benchlab.judge.run import Judgement
 from benchlab.judge.trial import TrialJudgement, course, series
-from benchlab.report.material import POINTS, Ceiling, Clock, Curve, Line, Material
+from benchlab.model.metrics import PER_TRANSACTION
+from benchlab.report.material import POINTS, Ceiling, Clock, Curve, Line, Material, asked_of
 from benchlab.stats.distribution import Distribution, merge
 
 QUANTILES = tuple(1 - 10 ** (-step / 8) for step in range(1, 41))
@@ -56,6 +59,7 @@ def gather(judgement: Judgement) -> Material:
                 logs[name] = trial.trial.log_tail()
         curves += [c for kind in parts if (c := _curve(judged, kind, parts[kind])) is not None]
     light = summarised(judgement)
+    clocks = _with_what_moved(clocks, asked_of(judgement.summary))
     return Material(
         summary=light.summary,
         experiment=light.experiment,
@@ -67,6 +71,32 @@ def gather(judgement: Judgement) -> Material:
         curves=tuple(curves),
         logs={name: text for name, text in logs.items() if text.strip()},
     )
+
+
+MOVED = 3
+"""Of what systems counted of themselves, so many are drawn beside what the file asks about."""
+LEAST_POINTS = 3
+
+
+def _with_what_moved(clocks: Sequence[Clock], asked: Collection[str]) -> list[Clock]:
+    """The clocks with those of their counters that are drawn, the same for all cases.
+
+    Those that the file compares or promises, and those that went up and down most within the
+    trials: the greatest standard deviation for their mean, in the median of the trials.
+    """
+    spreads: dict[str, list[float]] = {}
+    for clock in clocks:
+        for name, line in clock.own.items():
+            values = [value for _, value in line.known()]
+            if len(values) >= LEAST_POINTS and fmean(values) > 0:
+                spreads.setdefault(name, []).append(pstdev(values) / fmean(values))
+    most = sorted(spreads, key=lambda name: -median(spreads[name]))
+    named = {name.removesuffix(PER_TRANSACTION) for name in asked}
+    chosen = {*named, *most[:MOVED]}
+    return [
+        replace(clock, own={n: line for n, line in clock.own.items() if n in chosen})
+        for clock in clocks
+    ]
 
 
 def _merged(seen: Counted, kind: str) -> Distribution:
@@ -110,6 +140,10 @@ def _clock(case: str, judged: TrialJudgement) -> Clock:
         ).thinned(POINTS, max),
         errors=_errors(failed, seen.length_s),
         joint=seen.is_embedded,
+        own={
+            name: _line(found.at_s, found.values, seen.length_s).thinned(POINTS)
+            for name, found in used.own.items()
+        },
         **{
             name: _line(found.at_s, found.values, seen.length_s - EDGE_S).thinned(POINTS)
             if found is not None

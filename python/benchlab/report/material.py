@@ -7,7 +7,7 @@ quantiles, a line at most `POINTS` points, whatever the number of requests. Noth
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -15,7 +15,7 @@ from typing import Literal
 
 from benchlab.model.evidence import CaseResult, Check, Comparison, Summary
 from benchlab.model.experiment import Experiment
-from benchlab.model.metrics import METRICS
+from benchlab.model.metrics import PER_TRANSACTION
 from benchlab.model.records import RunRecord
 from benchlab.report.readable import count
 
@@ -71,6 +71,8 @@ class Clock:
     """Resident bytes of the system."""
     agent_cpu: Line = Line()
     """Cores' worth of time the load generator used."""
+    own: Mapping[str, Line] = field(default_factory=dict)
+    """What its system counted of itself: the rate of a counter and the value of a gauge."""
     joint: bool = False
     """Whether the system runs inside the load generator, so that its CPU holds both."""
 
@@ -204,11 +206,6 @@ class Material:
         return tuple(case for case in self.summary.cases if case.state != "ok")
 
 
-def unit_of(metric: str) -> str:
-    """A metric's unit; none for a system's own counters."""
-    return METRICS[metric].unit if metric in METRICS else ""
-
-
 def not_valid(case: CaseResult) -> list[Check]:
     """The checks that shade this case's figures."""
     return [check for check in case.checks if check.verdict in ("invalid", "unknown")]
@@ -224,6 +221,33 @@ HEADLINES = (
     "system_memory",
 )
 """The metrics of the compact table, as far as a run has them."""
+
+
+def own_metrics(summary: Summary) -> list[str]:
+    """Of the metrics made of systems' own counters, those that are shown.
+
+    A counter is told by what one transaction took of it, its rate only where nothing else is known
+    or it was compared or promised; what never moved in any case is left out.
+    """
+    asked = asked_of(summary)
+    found = {n: e for case in summary.cases for n, e in case.metrics.items() if "." in n}
+    moved = {
+        name
+        for case in summary.cases
+        for name, estimate in case.metrics.items()
+        if estimate.estimate and "." in name
+    }
+    return [
+        name
+        for name in sorted(found)
+        if name in asked or (name in moved and name + PER_TRANSACTION not in found)
+    ]
+
+
+def asked_of(summary: Summary) -> set[str]:
+    """Metrics that the file compares or promises."""
+    promised = (re.split(r"[\s<>]", one.expression, maxsplit=1)[0] for one in summary.promises)
+    return {*promised, *(comparison.metric for comparison in summary.comparisons)}
 
 
 def headline_metrics(summary: Summary) -> list[str]:

@@ -19,6 +19,7 @@ NOTHING = "\u2013"
 _STEPS: dict[str, tuple[tuple[float, str], ...]] = {
     "s": ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")),
     "B": ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB")),
+    "B/s": ((1.0, "B/s"), (2.0**10, "KiB/s"), (2.0**20, "MiB/s")),
     "": ((0.01, "%"),),
     "1/s": ((1.0, "/s"),),
     "count": ((1.0, ""),),
@@ -41,6 +42,8 @@ _LABELS = {
     "system_cpu_per_transaction": "CPU per transaction",
     "system_memory": "Memory",
     "system_memory_peak": "Memory, peak",
+    "system_read_per_transaction": "Read from disk per transaction",
+    "system_written_per_transaction": "Written to disk per transaction",
     "agent_cpu_per_transaction": "Agent CPU per transaction",
 }
 

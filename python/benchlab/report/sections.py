@@ -11,11 +11,12 @@ from typing import Any
 
 from markupsafe import Markup
 
-from benchlab.model.evidence import CaseResult, Check, Comparison, Estimate
+from benchlab.judge.answer import unit_of
+from benchlab.model.evidence import CaseResult, Check, Comparison, Estimate, PromiseResult
 from benchlab.report import readable
 from benchlab.report.figures import Figures
 from benchlab.report.grouping import Grouping, Panel
-from benchlab.report.material import Clock, Material, headline_metrics, unit_of
+from benchlab.report.material import Clock, Line, Material, headline_metrics, own_metrics
 from benchlab.report.plots import boxes as boxes_plot
 from benchlab.report.plots import distribution, effect, resources, sweep, timeline
 from benchlab.report.plots.canvas import Canvas
@@ -120,14 +121,14 @@ class Sections:
                 f"{_path(found)}/detectable",
                 found.detectable,
                 readable.amount(
-                    found.detectable, unit_of(found.metric) if found.by == "difference" else "", 2
+                    found.detectable, unit_of(found) if found.by == "difference" else "", 2
                 ),
             ),
             strip=strip,
         )
 
     def _effect(self, found: Comparison) -> Cell:
-        shown = readable.effect(found, unit_of(found.metric))
+        shown = readable.effect(found, unit_of(found))
         path = _path(found)
         main = self._maybe(f"{path}/effect", found.effect, shown.main)
         return Cell(
@@ -256,7 +257,11 @@ class Sections:
     def all_metrics(self) -> list[tuple[str, str]]:
         """Every metric any case has."""
         names = dict.fromkeys(n for c in self.material.summary.cases for n in c.metrics)
-        return [(name, readable.metric_label(name)) for name in names]
+        return [(name, readable.metric_label(name)) for name in names if "." not in name]
+
+    def own_metrics(self) -> list[str]:
+        """What the systems counted of themselves, as far as it moved."""
+        return own_metrics(self.material.summary)
 
     def metric(self, case: CaseResult, name: str) -> Cell:
         """One estimate in a table."""
@@ -285,11 +290,10 @@ class Sections:
             for place, value in enumerate(found.values)
         ]
 
-    def promise(self, place: int, expression: str, figure: float | None) -> Markup | str:
+    def promise(self, place: int, promise: PromiseResult) -> Markup | str:
         """A promise's figure, in the unit of the metric it is about."""
-        metric = expression.replace("<", " ").replace(">", " ").split(" ")[0]
-        text = readable.amount(figure, unit_of(metric))
-        return self._maybe(f"promises/{place}", figure, text)
+        text = readable.amount(promise.figure, promise.unit)
+        return self._maybe(f"promises/{place}", promise.figure, text)
 
     def count(self, path: str, number: int) -> Markup:
         """A whole number."""
@@ -342,6 +346,9 @@ class Sections:
             ),
             "memory": timeline.highest([c.memory for c in every]),
         }
+        counted = sorted({name for c in every for name in c.own})
+        for name in counted:
+            tops[name] = timeline.highest([c.own.get(name, Line()) for c in every])
         kind = "response" if self.material.is_open else "service"
         rows = []
         for case in panel.cases:
@@ -353,6 +360,8 @@ class Sections:
                 panels.append(resources.cpu(own, hue, tops["cpu"], span_s))
             if tops["memory"]:
                 panels.append(resources.memory(own, hue, tops["memory"], span_s))
+            for name in counted:
+                panels.append(resources.counted(own, name, hue, tops[name], span_s))
             label = self.grouping.series_of(case) if self.grouping.colour else case.name
             rows.append(CaseClock(label, hue, tuple(panels)))
         return ClockRow(panel.label, tuple(rows))

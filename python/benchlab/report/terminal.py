@@ -14,9 +14,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from benchlab.judge.answer import unit_of
 from benchlab.model.evidence import CaseResult, Comparison, Estimate, Verdict
 from benchlab.report import readable
-from benchlab.report.material import Material, headline_metrics, not_valid, unit_of
+from benchlab.report.material import Material, headline_metrics, not_valid
 
 WIDE = 100
 _COLOURS: dict[Verdict, str] = {
@@ -239,7 +240,7 @@ def _comparisons(material: Material, width: int) -> RenderableType:
         table.add_column(title, justify="right")
     table.add_column("verdict")
     for found in ordered:
-        shown = readable.effect(found, unit_of(found.metric))
+        shown = readable.effect(found, unit_of(found))
         table.add_row(
             comparison_name(found),
             readable.metric_label(clean(found.metric)),
@@ -260,7 +261,7 @@ def _verdict_cell(found: Comparison) -> Text:
 
 
 def _comparison_list(found: Comparison) -> RenderableType:
-    shown = readable.effect(found, unit_of(found.metric))
+    shown = readable.effect(found, unit_of(found))
     first = Text(comparison_name(found), style="bold" if found.counts else "dim")
     second = Text.assemble(
         _badge(found.verdict),
@@ -273,7 +274,6 @@ def _comparison_list(found: Comparison) -> RenderableType:
 
 def _promises(material: Material) -> Iterable[Text]:
     for promise in material.summary.promises:
-        unit = unit_of(promise.expression.split(" ")[0].split("<")[0].split(">")[0])
         sign, style = {
             True: ("✓ holds", "green"),
             False: ("✕ broken", "bold red"),
@@ -282,7 +282,9 @@ def _promises(material: Material) -> Iterable[Text]:
         yield Text.assemble(
             (sign, style),
             f"  {clean(promise.expression)}",
-            f"  is {readable.amount(promise.figure, unit)}" if promise.figure is not None else "",
+            f"  is {readable.amount(promise.figure, promise.unit)}"
+            if promise.figure is not None
+            else "",
             (f"  {clean(promise.case)}", "dim"),
         )
 

@@ -3,7 +3,6 @@
 Absent: the rows of a Measurement (`measurement`), and any judgement of what is read.
 """
 
-import io
 import json
 import os
 import re
@@ -22,7 +21,7 @@ from pydantic import ValidationError
 from benchlab.model.errors import HostError, InputError
 from benchlab.model.evidence import Summary
 from benchlab.model.records import RunRecord, TrialRecord
-from benchlab.store import files
+from benchlab.store import files, frames
 from benchlab.store.measurement import Measurement
 
 STORE = "BENCHLAB_STORE"
@@ -70,13 +69,15 @@ class Trial:
         path = self.path / PROBES
         if not path.exists():
             return polars.DataFrame(schema=PROBE_SCHEMA)
-        return polars.read_ipc(path)
+        return frames.read(path)
+
+    def append_probes(self, frame: polars.DataFrame) -> None:
+        """Keeps what the probes have seen lately, should the lab not live to keep all of it."""
+        frames.append(self.path / PROBES, frame)
 
     def write_probes(self, frame: polars.DataFrame) -> None:
-        """Keeps what the probes saw."""
-        packed = io.BytesIO()
-        frame.write_ipc(packed, compression="zstd")
-        files.replace(self.path / PROBES, packed.getvalue())
+        """Keeps what the probes saw, in place of what was appended."""
+        frames.write(self.path / PROBES, frame)
 
     def log_tail(self) -> str:
         """The end of the system's log, as it was after the trial; empty when it wrote nothing."""

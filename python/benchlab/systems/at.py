@@ -9,7 +9,7 @@ import random
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -17,12 +17,14 @@ from typing import Any
 import psutil
 
 from benchlab.host import ports
+from benchlab.host.counters import Source
 from benchlab.host.probes import Root
 from benchlab.model.errors import HostError
 from benchlab.model.experiment import Command, System
 from benchlab.model.schemes import SCHEMES
 from benchlab.systems import reach
 from benchlab.systems.command import POLL_S, READY_S, fill, how_it_ended, split
+from benchlab.systems.counters import exporter, running
 from benchlab.systems.protocol import Ability, Place, StoppedError
 
 keys: frozenset[str] = frozenset()
@@ -36,6 +38,7 @@ class Reached:
     """A system somebody else started."""
 
     secrets: Mapping[str, str] = MappingProxyType({})
+    counters: Sequence[Source] = ()
     is_pinned = False
     abilities: frozenset[Ability] = frozenset()
 
@@ -109,7 +112,10 @@ def start(name: str, system: System, place: Place) -> Reached:
         # Whether a file can be used as the workload wants is told by the agent, at once.
         if not _is_embedded(url):
             _await(name, url, deadline, place)
-    return Reached(name, urls, place)
+    reached = Reached(name, urls, place)
+    known = running.sources([fill(url, {}) for url in system.at])
+    reached.counters = (*known, *exporter.sources(system.metrics_at))
+    return reached
 
 
 def expected_urls(system: System) -> tuple[str, ...]:

@@ -10,13 +10,14 @@ but for seeing that it answers.
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from benchlab.host import ports, programs
+from benchlab.host.counters import Source
 from benchlab.host.probes import Root
 from benchlab.host.processes import Process, tail
 from benchlab.model.errors import HostError, InputError
@@ -41,6 +42,7 @@ class Started:
     """A server that a command line brought up."""
 
     secrets: Mapping[str, str] = MappingProxyType({})
+    counters: Sequence[Source] = ()
     in_process = False
     abilities: frozenset[Ability] = frozenset()
 

@@ -7,12 +7,13 @@ writes.
 
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
+from benchlab.host.counters import Source
 from benchlab.host.probes import Root
 from benchlab.model.errors import HostError, InputError
 from benchlab.model.experiment import Command, System
@@ -29,6 +30,7 @@ class Laid:
     """A file in a folder of its own."""
 
     secrets: Mapping[str, str] = MappingProxyType({})
+    counters: Sequence[Source] = ()
     in_process = True
     is_pinned = False
     roots: Mapping[str, Root] = MappingProxyType({})

@@ -114,6 +114,7 @@ KIND = ServerKind(
     needs=(*mariadb.KIND.needs, "rsync"),
     url=mariadb.KIND.url,
     recipe=recipe,
+    counters=mariadb.KIND.counters,
     keys=frozenset({"settings", "environment", "instances", "ask"}),
     members=members,
     asked=lambda beds: beds[:1] if beds[0].system.ask == "one" else beds,

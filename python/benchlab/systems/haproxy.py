@@ -15,6 +15,7 @@ from benchlab.host import programs
 from benchlab.model.schemes import SCHEMES
 from benchlab.systems import reach
 from benchlab.systems.behind import THROUGH
+from benchlab.systems.counters import haproxy as counters
 from benchlab.systems.members import ServerKind
 from benchlab.systems.reach import ANSWER_S, NotReadyError
 from benchlab.systems.server import Bed, Recipe
@@ -103,6 +104,7 @@ KIND = ServerKind(
     needs=("haproxy",),
     url=f"{THROUGH}://127.0.0.1:${{port}}",
     recipe=recipe,
+    counters=counters.COUNTING,
     passes=(*(name for name, scheme in SCHEMES.items() if not scheme.embedded), "fastcgi"),
     keys=frozenset({"settings", "environment", "before"}),
 )

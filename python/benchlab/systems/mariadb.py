@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from benchlab.host import programs
 from benchlab.model.secrets import MENTION
+from benchlab.systems.counters import mariadb as counters
 from benchlab.systems.members import ServerKind
 from benchlab.systems.reach import ANSWER_S, NotReadyError
 from benchlab.systems.server import Bed, Recipe
@@ -89,4 +90,5 @@ KIND = ServerKind(
     needs=("mariadbd", "mariadb-install-db", "mariadb"),
     url=f"mysql://{USER}:{MENTION}@127.0.0.1:${{port}}/{USER}",
     recipe=recipe,
+    counters=counters.COUNTING,
 )

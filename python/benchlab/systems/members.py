@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from benchlab.host import ports, programs
+from benchlab.host.counters import Source
 from benchlab.host.probes import Root
 from benchlab.model.errors import HostError
 from benchlab.model.experiment import Command, System
-from benchlab.model.secrets import PASSWORD
+from benchlab.model.secrets import MENTION, PASSWORD
+from benchlab.systems.counters import Counting
 from benchlab.systems.protocol import Ability, Place
 from benchlab.systems.reach import NotReadyError
 from benchlab.systems.server import Bed, Recipe, Server, wait_for
@@ -52,6 +54,16 @@ class Members:
         """The keeper of each member that was started."""
         found = {name: member.root for name, member in list(self.members.items())}
         return {name: root for name, root in found.items() if root is not None}
+
+    @property
+    def counters(self) -> Sequence[Source]:
+        """What each member counts of itself, where its kind is known to."""
+        counting, password = self._kind.counters, self._place.password
+        if counting is None:
+            return ()
+        url = (counting.at or self._kind.template(self._system)).replace(MENTION, password)
+        kind, beds = self._system.kind, list(self._beds)
+        return [counting.source(kind, bed.filled(url), bed.name) for bed in beds]
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -287,6 +299,8 @@ class ServerKind:
     """Schemes of the one system behind it to which it passes on what it is asked."""
     is_kept: Callable[[Bed], bool] | None = None
     """Whether a member cannot be removed."""
+    counters: Counting | None = None
+    """What a member counts of itself."""
     lacks: Callable[[], str | None] | None = None
     """What it needs beside programs and is not here, with how to get it."""
 
@@ -312,14 +326,14 @@ class ServerKind:
             raise
         return made
 
+    def template(self, system: System) -> str:
+        """The URL of any of its members."""
+        return self.url if isinstance(self.url, str) else self.url(system)
+
     def urls(self, system: System, beds: Sequence[Bed]) -> tuple[str, ...]:
-        """The URLs of those of its members that the driver asks."""
-        url = self.url if isinstance(self.url, str) else self.url(system)
-        asked = self.asked(beds)
-        return tuple(
-            url.replace("${port}", str(bed.port)).replace("${dir}", str(bed.folder))
-            for bed in asked
-        )
+        """Of the members that the driver asks."""
+        url = self.template(system)
+        return tuple(bed.filled(url) for bed in self.asked(beds))
 
     def expected_urls(self, system: System) -> tuple[str, ...]:
         """Its URLs, with ports in place of those to be found."""

@@ -7,6 +7,7 @@ on loopback alone. Absent: a server that takes the place of one that is gone.
 
 import socket
 
+from benchlab.systems.counters import memcached as counters
 from benchlab.systems.members import ServerKind, numbered
 from benchlab.systems.reach import ANSWER_S, NotReadyError
 from benchlab.systems.server import Bed, Recipe
@@ -39,6 +40,7 @@ KIND = ServerKind(
     needs=("memcached",),
     url="memcached://127.0.0.1:${port}",
     recipe=recipe,
+    counters=counters.COUNTING,
     keys=frozenset({"settings", "environment", "instances"}),
     members=numbered,
     grows="",

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from benchlab.host import programs
 from benchlab.systems import reach
+from benchlab.systems.counters import nginx as counters
 from benchlab.systems.members import ServerKind, numbered
 from benchlab.systems.server import Bed, Recipe
 
@@ -26,6 +27,7 @@ http {{
 {behind}
   server {{
     listen 127.0.0.1:{port} backlog=4096;
+    {status}
 {locations}
   }}
 }}
@@ -68,6 +70,7 @@ def recipe(bed: Bed) -> Recipe:
         http=lines(tuple(given)),
         behind=behind,
         locations=locations,
+        status=counters.LOCATION,
     )
     return Recipe(
         start=[programs.path("nginx"), "-e", "stderr", "-c", str(Path(bed.folder, "nginx.conf"))],
@@ -99,6 +102,7 @@ KIND = ServerKind(
     needs=("nginx",),
     url="http://127.0.0.1:${port}",
     recipe=recipe,
+    counters=counters.COUNTING,
     keys=frozenset({"settings", "environment", "files", "instances", "before"}),
     members=numbered,
     passes=("http", "fastcgi"),

@@ -8,6 +8,8 @@ import socket
 
 from benchlab.host import programs
 from benchlab.model.secrets import MENTION
+from benchlab.systems import ldap
+from benchlab.systems.counters import openldap as counters
 from benchlab.systems.members import ServerKind
 from benchlab.systems.reach import ANSWER_S, NotReadyError
 from benchlab.systems.server import Bed, Recipe
@@ -21,6 +23,7 @@ modulepath /usr/lib/ldap
 moduleload back_mdb
 pidfile {folder}/pid
 sizelimit unlimited
+database monitor
 database mdb
 suffix {base}
 rootdn {admin}
@@ -53,11 +56,11 @@ def recipe(bed: Bed) -> Recipe:
     def answers() -> None:
         try:
             with socket.create_connection(("127.0.0.1", bed.port), ANSWER_S) as there:
-                there.sendall(bind(ADMIN, bed.password))
+                there.sendall(ldap.bind(ADMIN, bed.password))
                 said = there.recv(1000)
         except OSError as error:
             raise NotReadyError(f"nobody answers ({error.strerror or error})") from error
-        if SUCCESS not in said:
+        if ldap.SUCCESS not in said:
             raise NotReadyError(f"it does not let its administrator in: {said!r}")
 
     return Recipe(
@@ -72,23 +75,10 @@ def recipe(bed: Bed) -> Recipe:
     )
 
 
-SUCCESS = b"\x0a\x01\x00"
-"""The result code 0 in a BindResponse (RFC 4511, section 4.2.2)."""
-
-
-def bind(name: str, password: str) -> bytes:
-    """A BindRequest by name and password (RFC 4511, section 4.2), each below 100 bytes."""
-
-    def value(tag: int, content: bytes) -> bytes:
-        return bytes((tag, len(content))) + content
-
-    asked = value(2, b"\x03") + value(4, name.encode()) + value(0x80, password.encode())
-    return value(0x30, value(2, b"\x01") + value(0x60, asked))
-
-
 KIND = ServerKind(
     summary="OpenLDAP, one server",
     needs=("slapd",),
     url=f"ldap://{ADMIN}:{MENTION}@127.0.0.1:${{port}}/{BASE}",
     recipe=recipe,
+    counters=counters.COUNTING,
 )

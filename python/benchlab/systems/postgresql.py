@@ -19,6 +19,7 @@ from pathlib import Path
 from benchlab.host import programs
 from benchlab.model.experiment import System
 from benchlab.model.secrets import MENTION
+from benchlab.systems.counters import postgresql as counters
 from benchlab.systems.members import ServerKind
 from benchlab.systems.reach import ANSWER_S, NotReadyError
 from benchlab.systems.server import Bed, Recipe
@@ -157,6 +158,7 @@ KIND = ServerKind(
     needs=("postgres", "initdb", "psql", "pg_basebackup"),
     url=f"postgresql://{USER}:{MENTION}@127.0.0.1:${{port}}/{USER}",
     recipe=recipe,
+    counters=counters.COUNTING,
     keys=frozenset({"settings", "environment", "replicas", "ask"}),
     members=members,
     asked=lambda beds: beds if beds[0].system.ask == "all" else beds[:1],

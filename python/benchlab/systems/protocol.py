@@ -5,11 +5,12 @@ Absent: any one system (each has a module of its own) and any load.
 
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from benchlab.host.counters import Source
 from benchlab.host.probes import Root
 from benchlab.host.processes import Leash
 from benchlab.model.experiment import Command, System
@@ -81,6 +82,13 @@ class Instance(Protocol):
     @property
     def abilities(self) -> frozenset[Ability]:
         """What can be done to its members."""
+
+    @property
+    def counters(self) -> Sequence[Source]:
+        """What is asked for the counters it keeps of itself; nothing where none are known.
+
+        It is asked again each second, since members come and go.
+        """
 
     def died(self) -> str | None:
         """Why it is no longer running; None while it is."""

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from benchlab.model.errors import InputError
 from benchlab.model.experiment import System
 from benchlab.model.secrets import MENTION
+from benchlab.systems.counters import redis as counters
 from benchlab.systems.members import ServerKind
 from benchlab.systems.reach import ANSWER_S, NotReadyError
 from benchlab.systems.server import Bed, Recipe
@@ -173,6 +174,7 @@ KIND = ServerKind(
     needs=("redis-server",),
     url=url,
     recipe=recipe,
+    counters=counters.COUNTING,
     keys=frozenset({"settings", "environment", "masters", "replicas"}),
     members=members,
     join=join,

@@ -10,6 +10,7 @@ from typing import Any
 
 from benchlab.model.errors import HostError, InputError
 from benchlab.model.experiment import System
+from benchlab.model.metrics import made_of
 from benchlab.model.schemes import SCHEMES
 from benchlab.systems import (
     at,
@@ -28,6 +29,7 @@ from benchlab.systems import (
     sphinx,
     sqlite,
 )
+from benchlab.systems.counters import Counting, exporter
 from benchlab.systems.members import ServerKind
 from benchlab.systems.protocol import Instance, Kind, Place
 from benchlab.systems.topology import TopologyKind
@@ -85,6 +87,19 @@ def _brought(point: EntryPoint) -> Kind:
 
 
 KINDS |= {point.name: _brought(point) for point in entry_points(group=GROUP)}
+
+
+def own_metrics() -> dict[str, str]:
+    """The metrics made of what the kinds count of themselves, with their units."""
+    counting = {name: getattr(kind, "counters", None) for name, kind in KINDS.items()}
+    counting[exporter.KIND] = exporter.COUNTING
+    return {
+        metric.name: metric.unit
+        for name, found in counting.items()
+        if isinstance(found, Counting)
+        for counter, what in found.meanings.items()
+        for metric in made_of(name, counter, what.kind, what.unit)
+    }
 
 
 def kind_of(name: str, system: System) -> Kind:

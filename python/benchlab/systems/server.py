@@ -79,6 +79,10 @@ class Bed:
                 found[default][name] = value
         return found
 
+    def filled(self, url: str) -> str:
+        """A URL with its port and folder in place of their mentions."""
+        return url.replace("${port}", str(self.port)).replace("${dir}", str(self.folder))
+
     def port_for(self, use: str) -> int:
         """A further port of its own, by what it is for."""
         if use not in self._ports:

@@ -4,11 +4,12 @@ Absent: the pragmas' meaning; `settings` are handed on as they are written.
 """
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from benchlab.host.counters import Source
 from benchlab.host.probes import Root
 from benchlab.model.experiment import Command, System
 from benchlab.model.sections import KINDS
@@ -24,6 +25,7 @@ class Embedded:
     """A database file in a folder of its own."""
 
     secrets: Mapping[str, str] = MappingProxyType({})
+    counters: Sequence[Source] = ()
     in_process = True
     is_pinned = False
     roots: Mapping[str, Root] = MappingProxyType({})

@@ -9,12 +9,13 @@ those; members are called by their part: `web.2`. Absent: what any one part is.
 import contextlib
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 from benchlab.host import cores
+from benchlab.host.counters import Source
 from benchlab.host.probes import Root
 from benchlab.model.errors import HostError, InputError
 from benchlab.model.experiment import Command, System
@@ -61,6 +62,15 @@ class Topology:
             for member, root in part.roots.items():
                 found[f"{name}.{member}" if member else name] = root
         return found
+
+    @property
+    def counters(self) -> Sequence[Source]:
+        """What all members of all parts count of themselves."""
+        return [
+            replace(source, member=f"{name}.{source.member}" if source.member else name)
+            for name, part in list(self.parts.items())
+            for source in part.counters
+        ]
 
     @property
     def abilities(self) -> frozenset[Ability]:

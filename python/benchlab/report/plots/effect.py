@@ -10,9 +10,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchlab.judge.answer import unit_of
 from benchlab.model.evidence import Comparison
 from benchlab.report import readable
-from benchlab.report.material import unit_of
 from benchlab.report.plots.axes import Scale, draw_x, tick_labels
 from benchlab.report.plots.canvas import Canvas
 from benchlab.report.plots.colours import VERDICT_TONES
@@ -42,7 +42,7 @@ def effects(comparisons: Sequence[Comparison], delta: float) -> list[Group]:
     kinds: dict[tuple[str, str], list[Comparison]] = {}
     for found in comparisons:
         if found.effect is not None and math.isfinite(found.effect):
-            unit = unit_of(found.metric) if found.by == "difference" else ""
+            unit = unit_of(found) if found.by == "difference" else ""
             kinds.setdefault((found.by, unit), []).append(found)
     return [_group(found, by, unit, delta) for (by, unit), found in kinds.items()]
 
@@ -82,7 +82,7 @@ def _scale(found: Sequence[Comparison], by: str, delta: float) -> Scale:
 
 
 def _strip(found: Comparison, scale: Scale, band: float | None) -> Canvas:
-    shown = readable.effect(found, unit_of(found.metric))
+    shown = readable.effect(found, unit_of(found))
     canvas = Canvas(
         ROW,
         f"{found.metric}, {found.candidate} against {found.baseline}: {shown.text}",

@@ -39,6 +39,14 @@ def cpu(clocks: Sequence[Clock], hue: str, top: float, span_s: float) -> Canvas:
     return canvas
 
 
+def counted(clocks: Sequence[Clock], name: str, hue: str, top: float, span_s: float) -> Canvas:
+    """What the system counted of itself: a counter's rate, a gauge's value."""
+    canvas, x = panel([(name, "")], "count", f"{name} over time", top, span_s)
+    lines = [clock.own.get(name, Line()) for clock in clocks]
+    strands(canvas, lines, x, vertical(top), hue)
+    return canvas
+
+
 def total_cpu(clock: Clock) -> Line:
     """User and system time together."""
     values = tuple(

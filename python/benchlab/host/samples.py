@@ -1,0 +1,82 @@
+"""Samples as a tidy table: one row for what one counter or gauge said at one moment.
+
+Each is stamped before and after with CLOCK_MONOTONIC, so that it stands on the same clock as the
+Measurement. Several threads may add at once. Absent: what is sampled, and where the table is kept.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import polars
+
+COLUMNS: Mapping[str, type[polars.DataType]] = {
+    "before_ns": polars.Int64,
+    "after_ns": polars.Int64,
+    "source": polars.String,
+    "member": polars.String,
+    "counter": polars.String,
+    "kind": polars.String,
+    "unit": polars.String,
+    "value": polars.Float64,
+}
+"""Of the table."""
+CHUNK_ROWS = 50_000
+Figures = Mapping[tuple[str, str], float]
+"""What was seen: (member, counter) to value."""
+Keep = Callable[[polars.DataFrame], None]
+"""Puts rows where they survive the lab."""
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a figure is."""
+
+    kind: Literal["counter", "gauge"]
+    """A counter only grows, but for a restart of whoever counts."""
+    unit: str = ""
+    """Empty for a plain number."""
+
+
+class Samples:
+    """The rows so far."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._columns: dict[str, list[object]] = {name: [] for name in COLUMNS}
+        self._chunks: list[polars.DataFrame] = []
+
+    def add(
+        self,
+        stamps: tuple[int, int],
+        source: str,
+        figures: Figures,
+        meaning: Callable[[str], Meaning],
+    ) -> None:
+        """Takes in what was read between two stamps."""
+        with self._lock:
+            for (member, counter), value in figures.items():
+                what = meaning(counter)
+                row = (*stamps, source, member, counter, what.kind, what.unit, value)
+                for column, cell in zip(self._columns.values(), row, strict=True):
+                    column.append(cell)
+
+    def pack(self, keep: Keep | None = None) -> None:
+        """Puts the rows since the last time together, and keeps them where one is to."""
+        with self._lock:
+            if keep is None and len(self._columns["value"]) < CHUNK_ROWS:
+                return
+            columns, self._columns = self._columns, {name: [] for name in COLUMNS}
+        chunk = polars.DataFrame(columns, schema=COLUMNS)
+        self._chunks.append(chunk)
+        if keep is not None:
+            keep(chunk)
+
+    def all(self) -> polars.DataFrame:
+        """Every row; the table is empty afterwards."""
+        with self._lock:
+            rest = polars.DataFrame(self._columns, schema=COLUMNS)
+            chunks, self._chunks = [*self._chunks, rest], []
+            self._columns = {name: [] for name in COLUMNS}
+        return polars.concat(chunks)

@@ -1,0 +1,85 @@
+"""What OpenLDAP's slapd counts of itself: the entries below `cn=Monitor` (slapd-monitor(5)).
+
+Its own names are those of entries; `cn=Search,cn=Operations` is `search_completed` here. Absent:
+the figures of single databases and connections.
+"""
+
+import socket
+from collections.abc import Mapping
+from urllib.parse import unquote
+
+from benchlab.systems import ldap, reach
+from benchlab.systems.counters import TIMEOUT_S, Counting, counters, gauges
+
+OPERATIONS = (
+    *("bind", "unbind", "search", "compare", "modify", "modrdn", "add", "delete", "abandon"),
+    "extended",
+)
+MEANINGS = {
+    **counters(" ".join(f"{name}_initiated {name}_completed" for name in OPERATIONS)),
+    **counters("pdu entries referrals total_connections"),
+    **counters("bytes", "B"),
+    **gauges("current_connections read_waiters write_waiters"),
+    **gauges("open_threads active_threads pending_threads backload_threads"),
+}
+ATTRIBUTES = ("monitorCounter", "monitorOpInitiated", "monitorOpCompleted", "monitoredInfo")
+
+
+class Monitor:
+    """Asks over a connection of its own, as the URL's user where it names one."""
+
+    def __init__(self, url: str) -> None:
+        parts = reach.split(url)
+        self._socket = socket.create_connection(reach.address(url), TIMEOUT_S)
+        self._read = self._socket.makefile("rb")
+        if parts.password:
+            name, password = unquote(parts.username or ""), unquote(parts.password)
+            self._socket.sendall(ldap.bind(name, password))
+            if ldap.SUCCESS not in self._message():
+                self.close()
+                raise PermissionError("it does not let its user in")
+
+    def read(self) -> Mapping[str, float]:
+        """Every number of the catalogue."""
+        self._socket.sendall(ldap.search("cn=Monitor", ATTRIBUTES))
+        found: dict[str, float] = {}
+        while True:
+            (_, (tag, content)) = ldap.values(self._message())
+            if tag == ldap.DONE:
+                if not content.startswith(ldap.SUCCESS) or not found:
+                    raise PermissionError("it does not show its cn=Monitor")
+                return found
+            if tag == ldap.ENTRY:
+                found |= numbers(*ldap.entry(content))
+
+    def close(self) -> None:
+        """Gives the connection back."""
+        self._read.close()
+        self._socket.close()
+
+    def _message(self) -> bytes:
+        """The content of the next message."""
+        head = b""
+        while (size := ldap.length(head)) is None:
+            byte = self._read.read(1)
+            if not byte:
+                raise ConnectionError("it closed the connection")
+            head += byte
+        return self._read.read(size - len(head))
+
+
+def numbers(name: str, attributes: Mapping[str, str]) -> Mapping[str, float]:
+    """What an entry says, by the names of the catalogue."""
+    first, _, above = name.lower().partition(",")
+    what, where = first.removeprefix("cn="), above.partition(",")[0].removeprefix("cn=")
+    found = {
+        f"{what}_initiated": attributes.get("monitorOpInitiated"),
+        f"{what}_completed": attributes.get("monitorOpCompleted"),
+        what if where == "statistics" else f"{what}_{where}": attributes.get("monitorCounter"),
+    }
+    if where == "threads":
+        found[f"{what}_threads"] = attributes.get("monitoredInfo")
+    return {n: float(x) for n, x in found.items() if n in MEANINGS and x is not None}
+
+
+COUNTING = Counting(MEANINGS, Monitor)
