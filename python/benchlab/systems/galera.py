@@ -20,6 +20,8 @@ from benchlab.systems.reach import NotReadyError
 from benchlab.systems.server import Bed, Recipe
 
 NODES = 3
+GIVEN_S = 600.0
+"""How long a node may take to be given all data."""
 PROVIDERS = ("/usr/lib/galera", "/usr/lib/galera-4", "/usr/lib64/galera-4")
 """Folders where distributions keep the library."""
 
@@ -59,6 +61,7 @@ def recipe(bed: Bed) -> Recipe:
         start=mariadb.command(bed, variables),
         alone=["--wsrep-new-cluster", mariadb.first(bed)],
         answers=answers,
+        ready_s=GIVEN_S,
     )
 
 

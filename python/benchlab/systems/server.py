@@ -109,6 +109,8 @@ class Recipe:
     persist: Callable[[], None] | None = None
     """Has it write its data down before it is stopped to copy them."""
     stop: signal.Signals = signal.SIGTERM
+    ready_s: float = READY_S
+    """How long it may take to answer rightly."""
     tidy: Callable[[], None] | None = None
     """Takes away what it may have left outside of its folder, once its processes are gone."""
     alone: Sequence[str] = ()
@@ -173,7 +175,7 @@ class Server:
             folder=self.folder,
         )
         self.is_away = self.is_paused = False
-        wait_for(self.recipe.answers, [self], self._place)
+        wait_for(self.recipe.answers, [self], self._place, self.recipe.ready_s)
 
     def down(self, grace_s: float = STOP_S) -> None:
         """Ends it in order; what is left after the grace is killed."""
@@ -277,13 +279,15 @@ def _account(user: str) -> pwd.struct_passwd:
         raise HostError(f"{what}: run the lab as an ordinary user") from error
 
 
-def wait_for(asked: Callable[[], None], servers: Sequence[Server], place: Place) -> None:
+def wait_for(
+    asked: Callable[[], None], servers: Sequence[Server], place: Place, limit_s: float = READY_S
+) -> None:
     """Asks until the answer is the right one.
 
     Raises HostError, with the log's last lines, when that does not come or one of the servers
     ends meanwhile; StoppedError where the lab is asked to stop.
     """
-    deadline = time.monotonic() + READY_S
+    deadline = time.monotonic() + limit_s
     while True:
         try:
             return asked()
@@ -295,7 +299,7 @@ def wait_for(asked: Callable[[], None], servers: Sequence[Server], place: Place)
             if ended := server.died():
                 raise HostError(server.with_log(f"{server.name} {ended} while starting"))
         if time.monotonic() >= deadline:
-            late = f"{servers[-1].name} was not ready after {READY_S:g} s: {why}"
+            late = f"{servers[-1].name} was not ready after {limit_s:g} s: {why}"
             raise HostError(servers[-1].with_log(late))
         if place.pause(POLL_S):
             raise StoppedError
