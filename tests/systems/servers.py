@@ -1,5 +1,7 @@
 """Small real servers that behave as no server should, and how one that was made is driven."""
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -88,3 +90,10 @@ def driven(case: Case, server: Members, leash: Leash, folder: Path, loading: boo
     for file in folder.iterdir():
         assert server.secrets[PASSWORD].encode() not in file.read_bytes()
     return totals["ok"]
+
+
+def until(condition: Callable[[], object], timeout_s: float = 30.0) -> None:
+    """Asks again until it is so."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "never came to be"

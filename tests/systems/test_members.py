@@ -8,7 +8,7 @@ from typing import Any
 
 import psutil
 import pytest
-from servers import driven
+from servers import driven, until
 
 from benchlab.host import ports
 from benchlab.host.processes import Leash
@@ -41,6 +41,8 @@ NAMES = {
     "postgresql": ["primary", "replica-1", "replica-2"],
     "redis": [f"master-{n}" for n in (1, 2, 3)] + [f"replica-{n}-1" for n in (1, 2, 3)],
 }
+LEVEL = "SELECT replay_lsn = pg_current_wal_lsn() FROM pg_stat_replication"
+"""Whether a replica has replayed all that its primary has written."""
 LAST = {kind: names[-1] for kind, names in NAMES.items()}
 
 
@@ -62,8 +64,7 @@ def test_members_are_made_asked_and_gone(
     assert not any(ports.is_free(port) for port in taken)
     assert system.died() is None
     system.stop(10.0)
-    while [pid for pid in pids if psutil.pid_exists(pid)]:
-        leash.listen(0.01)
+    until(lambda: not [pid for pid in pids if psutil.pid_exists(pid)])
     assert all(ports.is_free(port) for port in taken)
 
 
@@ -86,9 +87,7 @@ def test_a_member_is_killed_and_started_again(
         assert driven(case, system, leash, tmp_path / "ask") == 2000
     assert one.process is not None
     one.process.send_signal(signal.SIGKILL)
-    while system.died() is None:
-        leash.listen(0.01)
-    assert system.died() == f"{last} was ended by signal 9"
+    until(lambda: system.died() == f"{last} was ended by signal 9")
 
 
 @pytest.mark.parametrize("kind", ["galera", "postgresql", "redis"])
@@ -126,6 +125,19 @@ def test_a_replica_is_added_streams_and_is_removed(made: Make) -> None:
         system.kill("replica-1")
 
 
+def test_reads_are_spread_over_replicas_where_all_are_asked(
+    made: Make, leash: Leash, tmp_path: Path
+) -> None:
+    case, system = made("postgresql", replicas=1, ask="all")
+    assert len(system.urls) == 2
+    primary, replica = (one.bed for one in system.members.values())
+    driven(case, system, leash, tmp_path / "load", loading=True)
+    until(lambda: postgresql.ask(primary, LEVEL) == "t")
+    assert driven(case, system, leash, tmp_path / "ask") == 2000
+    asked = "SELECT xact_commit FROM pg_stat_database WHERE datname = 'bench'"
+    until(lambda: int(postgresql.ask(replica, asked)) >= 900)
+
+
 def test_a_postgresql_that_is_killed_leaves_no_shared_memory(made: Make) -> None:
     def left() -> tuple[set[str], set[str]]:
         segments = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
@@ -154,22 +166,18 @@ def test_a_replica_that_is_paused_falls_behind_and_catches_up(made: Make) -> Non
         if pid in (system.members["replica-1"].process or pytest.fail()).tree()
     )
     system.resume("replica-1")
-    lag = "SELECT replay_lsn = pg_current_wal_lsn() FROM pg_stat_replication"
-    while postgresql.ask(primary, lag) != "t":
-        pass
+    until(lambda: postgresql.ask(primary, LEVEL) == "t")
     assert postgresql.ask(replica, "SELECT n FROM t") == "1"
 
 
-def test_a_redis_master_that_is_killed_is_followed_by_its_replica(made: Make, leash: Leash) -> None:
+def test_a_redis_master_that_is_killed_is_followed_by_its_replica(made: Make) -> None:
     _, system = made("redis", masters=3, replicas=1)
     assert system.abilities == {"kill", "pause", "restart", "primaries"}
     assert system.primaries() == ("master-1", "master-2", "master-3")
     system.kill("master-2")
-    while "replica-2-1" not in system.primaries():
-        leash.listen(0.05)
+    until(lambda: "replica-2-1" in system.primaries())
     system.restart("master-2")
-    while system.primaries() != ("master-1", "master-3", "replica-2-1"):
-        leash.listen(0.05)
+    until(lambda: system.primaries() == ("master-1", "master-3", "replica-2-1"))
 
 
 def test_a_galera_cluster_loses_a_node_under_load_and_takes_it_back(
@@ -193,8 +201,7 @@ def test_a_galera_cluster_loses_a_node_under_load_and_takes_it_back(
     try:
         assert system.primaries() == ("1", "2", "3")
         system.kill("3")
-        while galera.status(first, "wsrep_cluster_size") == "3":
-            leash.listen(0.05)
+        until(lambda: galera.status(first, "wsrep_cluster_size") != "3")
         sizes.append(galera.status(first, "wsrep_cluster_size"))
         assert system.primaries() == ("1", "2")
         system.restart("3")
@@ -213,22 +220,21 @@ def test_a_galera_cluster_loses_a_node_under_load_and_takes_it_back(
 
 
 def test_a_galera_cluster_gives_up_a_node_that_is_held_still_grows_and_shrinks(
-    made: Make, leash: Leash
+    made: Make,
 ) -> None:
     _, system = made("galera", **KEYS["galera"])
     first = system.members["1"].bed
     system.pause("3")
-    while galera.status(first, "wsrep_cluster_size") != "2":
-        leash.listen(0.05)
+    until(lambda: galera.status(first, "wsrep_cluster_size") == "2")
     assert system.primaries() == ("1", "2")
     system.restart("2")
     system.resume("3")
-    while galera.status(first, "wsrep_cluster_size") != "3":
-        leash.listen(0.05)
+    until(lambda: galera.status(first, "wsrep_cluster_size") == "3")
     assert system.add() == "4"
     assert galera.status(first, "wsrep_cluster_size") == "4"
     system.remove("1")
-    assert galera.status(system.members["2"].bed, "wsrep_cluster_size") == "3"
+    second = system.members["2"].bed
+    until(lambda: galera.status(second, "wsrep_cluster_size") == "3")
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from servers import GARBAGE, LOUD_DEATH, NGINX, SILENT, SLOW
+from servers import GARBAGE, LOUD_DEATH, NGINX, SILENT, SLOW, until
 
 from benchlab.host import ports
 from benchlab.host.processes import Leash
@@ -35,12 +35,6 @@ def python(code: str, **more: object) -> System:
     """A server of a few lines of Python."""
     start = f"{sys.executable} -c '{code}' ${{port}}"
     return System.model_validate({"kind": "command", "start": start, "url": URL, **more})
-
-
-def until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline, "never came to be"
 
 
 def served(url: str) -> str:
