@@ -208,6 +208,30 @@ def test_a_tree_is_held_still_with_what_it_starts_meanwhile_and_goes_on(leash: L
     until(lambda: len(process.tree()) > 1)
     process.hold()
     held = process.tree()
-    assert {psutil.Process(pid).status() for pid in held} <= {"stopped", "zombie"}
+    # A shell that has forked sleeps past signals until its child, held still itself, goes on.
+    assert {psutil.Process(pid).status() for pid in held} <= {"stopped", "zombie", "disk-sleep"}
     process.signal_tree(signal.SIGCONT)
     until(lambda: process.tree()[1:] != held[1:])
+
+
+SHARES = """
+import ctypes, time
+libc = ctypes.CDLL(None)
+number = libc.shmget(0, 4096, 0o1600)
+libc.shmat.restype = ctypes.c_void_p
+assert libc.shmat(number, None, 0)
+print(number, flush=True)
+time.sleep(600)
+"""
+
+
+def test_shared_memory_goes_with_what_made_it(leash: Leash, tmp_path: Path) -> None:
+    def segments() -> set[str]:
+        return {line.split()[1] for line in Path("/proc/sysvipc/shm").read_text().splitlines()}
+
+    log = tmp_path / "log"
+    process = leash.start([sys.executable, "-c", SHARES], log=log)
+    until(lambda: log.read_text().strip() in segments() - {""})
+    number = log.read_text().strip()
+    process.kill()
+    assert number not in segments()

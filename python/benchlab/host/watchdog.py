@@ -32,6 +32,7 @@ POLL_S = 0.02
 _HEEDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
 """Signals that Python or the watchdog ignores and a started program must not."""
 
+_IPC_RMID = 0
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -87,11 +88,14 @@ def end_tree(root: int, spared: set[int], term_s: float = TERM_GRACE_S) -> bool:
     True when all are gone. A stopped process is woken, since it could not heed the request.
     """
     asked: set[int] = set()
+    seen: set[int] = set()
     start = time.monotonic()
     while True:
         alive = [pid for pid in descendants(root) if pid not in spared and not is_zombie(pid)]
+        seen.update(alive)
         waited = time.monotonic() - start
         if not alive or waited > term_s + KILL_GRACE_S:
+            _forget_segments(seen)
             return not alive
         for pid in alive:
             if waited >= term_s:
@@ -101,6 +105,18 @@ def end_tree(root: int, spared: set[int], term_s: float = TERM_GRACE_S) -> bool:
                 send_signal(pid, signal.SIGTERM)
                 send_signal(pid, signal.SIGCONT)
         time.sleep(POLL_S)
+
+
+def _forget_segments(creators: set[int]) -> None:
+    """Removes System V's shared memory that these processes made and nobody uses any more.
+
+    It outlives a process that is killed, as PostgreSQL's initdb is even when it is asked to end.
+    """
+    with contextlib.suppress(OSError), open("/proc/sysvipc/shm") as file:
+        for line in file.readlines()[1:]:
+            _, number, _, _, creator, _, users = line.split()[:7]
+            if int(creator) in creators and int(users) == 0:
+                _libc.shmctl(int(number), _IPC_RMID, None)
 
 
 def _say(lab: socket.socket, message: dict[str, Any]) -> None:
