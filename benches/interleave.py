@@ -198,9 +198,14 @@ def null_process(program: Path, arguments: list[str], cpu: int) -> Iterator[tupl
 @contextlib.contextmanager
 def server(command: list[str], port: int, cpu: int) -> Iterator[str]:
     """The address of a server that listens on this port, while it runs."""
-    with subprocess.Popen(pinned(cpu, command)) as process:
+    with (
+        tempfile.TemporaryFile() as said,
+        subprocess.Popen(pinned(cpu, command), stderr=said) as process,
+    ):
         try:
-            wait_for(port)
+            if not wait_for(port):
+                said.seek(0)
+                sys.exit(f"nothing listens on {port}\n{said.read().decode(errors='replace')}")
             yield f"127.0.0.1:{port}"
         finally:
             process.terminate()
@@ -214,13 +219,13 @@ def free_port() -> int:
         return port
 
 
-def wait_for(port: int) -> None:
-    """Waits until something listens."""
+def wait_for(port: int) -> bool:
+    """Waits until something listens, but not for ever."""
     until = time.monotonic() + 10
     while time.monotonic() < until:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-    sys.exit(f"nothing listens on {port}")
+            return True
+    return False
 
 
 def heading(what: str, asked: str = "request", told: str = "server") -> None:

@@ -60,7 +60,7 @@ class Caslap:
     def __init__(self, address: str, options: argparse.Namespace, folder: str) -> None:
         configuration = Path(folder, "memcaslap.cnf")
         configuration.write_text(CONFIGURATION)
-        connections, seconds = options.connections, f"{options.seconds:g}s"
+        connections, seconds = options.connections, f"{max(1, round(options.seconds))}s"
         command = ["memcaslap", "-s", address, "-T", "1", "-c", str(connections), "-t", seconds]
         command += ["-w", f"{KEYS // connections // 1000}k", "-F", str(configuration)]
         self._command = interleave.pinned(options.cpus[0], command)
@@ -69,13 +69,14 @@ class Caslap:
     def run(self) -> Cost:
         """A run of it."""
         ran = interleave.run(self._command)
-        found = dict(re.findall(rb"(cmd_get|cmd_set|get_misses|TPS): (\d+)", ran.output))
-        if len(found) != 4:
+        found = dict(re.findall(rb"(cmd_get|cmd_set|TPS): (-?\d+)", ran.output))
+        if not {b"cmd_get", b"cmd_set"} <= set(found):
             sys.exit(f"memcaslap did not go well:\n{ran.output.decode()}")
         self.gets, self.sets = int(found[b"cmd_get"]), int(found[b"cmd_set"])
         asked = self.gets + self.sets
         # It ends up to a second after its last answer, so its rate is the one that it tells.
-        return ran.cost(asked, asked / int(found[b"TPS"]))
+        told = int(found.get(b"TPS", 0))
+        return ran.cost(asked, asked / told if told > 0 else None)
 
 
 def compare(server: str, address: str, options: argparse.Namespace, folder: str) -> None:
