@@ -11,7 +11,8 @@
 //! says: each length is a statement of its own, prepared at its first use where the length varies,
 //! up to [`Prepared::MOST`] of them a connection, and anew each time beyond. What cannot be
 //! prepared yet, its table not being there, is prepared at its first use too. With `protocol:
-//! simple` values are written into the text as literals.
+//! simple` values are written into the text as literals: what a pooler needs that lends the
+//! server's connections by the transaction and does not keep track of prepared statements.
 //!
 //! **Transactions.** As with `SQLite`, one that sends several statements, a write among them, runs
 //! between `BEGIN`, sent along with its first operation, and `COMMIT`, sent when its last is
@@ -24,6 +25,7 @@
 mod opening;
 mod statement;
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use wire::postgresql::{
@@ -46,6 +48,12 @@ const SCHEMES: &[Scheme] = &[
     Scheme { name: "postgresqls", port: 5432, tls: true },
 ];
 
+/// No prepared statement of that name, or one already: what a server says whose connections a
+/// pooler lends by the transaction.
+const MIXED_UP: &[&[u8]] = &[b"26000", b"42P05"];
+/// What to do about it.
+const POOLED: &[u8] = b"; a pooler needs protocol=simple";
+
 /// The driver of one worker; clone it for another.
 #[derive(Clone)]
 pub struct Postgresql {
@@ -64,6 +72,9 @@ struct Shared {
     user: Vec<u8>,
     password: Option<Vec<u8>>,
     protocol: SqlProtocol,
+    /// What the names of statements begin with. It follows from their texts: a pooler may hand on
+    /// a connection with what another Plan has prepared, which is not to be taken for this one's.
+    prefix: String,
     program: Program,
     operations: Vec<Operation>,
 }
@@ -150,6 +161,7 @@ impl Postgresql {
             user: user.clone().into_bytes(),
             password: password.as_ref().map(|_| secret),
             protocol: *protocol,
+            prefix: prefix(&operations),
             program: program.clone(),
             operations,
         };
@@ -163,11 +175,24 @@ impl Postgresql {
     }
 }
 
+fn prefix(operations: &[Operation]) -> String {
+    let mut hasher = DefaultHasher::new();
+    for operation in operations {
+        if let Statement::Sql { sql, most } = &operation.statement {
+            sql.text(most).hash(&mut hasher);
+        }
+    }
+    format!("s{:08x}_", hasher.finish() as u32)
+}
+
 fn told(complaint: Complaint<'_>, room: &mut Vec<u8>) -> Reason {
     room.clear();
     room.extend_from_slice(complaint.code);
     room.extend_from_slice(b": ");
     room.extend_from_slice(complaint.message);
+    if MIXED_UP.contains(&complaint.code) {
+        room.extend_from_slice(POOLED);
+    }
     Reason::Server(Told::new(room))
 }
 
@@ -337,6 +362,7 @@ impl Postgresql {
         self.lengths.clear();
         self.lengths.extend(sql.lists().map(|list| statement::length(list, client)));
         let prepared = &conn.prepared[index];
+        self.name.clone_from(&self.shared.prefix);
         let known = prepared.name(index, &self.lengths, most, &mut self.name);
         if !known {
             ask::parse(&self.name, sql.text(&self.lengths).as_bytes(), out)?;

@@ -1,7 +1,9 @@
 //! Trials against a Redis Cluster: three masters, slots that move, a master that is lost.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -20,14 +22,31 @@ struct Node {
     child: Child,
     port: u16,
     bus: u16,
+    /// Where it is asked encrypted, if it is.
+    encrypted: Option<u16>,
     _folder: tempfile::TempDir,
 }
 
 impl Node {
     fn start() -> Node {
+        Node::with(None)
+    }
+
+    /// With a certificate, clients and other nodes are to ask it encrypted.
+    fn with(certificate: Option<&Path>) -> Node {
         let (port, bus) = (free_port(), free_port());
         let folder = tempfile::tempdir().unwrap();
-        let child = Command::new("redis-server")
+        let mut command = Command::new("redis-server");
+        let encrypted = certificate.map(|folder| {
+            let port = free_port();
+            command.args(["--tls-port", &port.to_string(), "--tls-cluster", "yes"]);
+            command.args(["--tls-auth-clients", "no", "--tls-key-file"]).arg(folder.join("key"));
+            for of in ["--tls-cert-file", "--tls-ca-cert-file"] {
+                command.arg(of).arg(folder.join("certificate"));
+            }
+            port
+        });
+        let child = command
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""])
             .args(["--cluster-enabled", "yes", "--cluster-port", &bus.to_string()])
             .args(["--cluster-require-full-coverage", "no", "--cluster-node-timeout", "5000"])
@@ -37,7 +56,7 @@ impl Node {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        let node = Node { child, port, bus, _folder: folder };
+        let node = Node { child, port, bus, encrypted, _folder: folder };
         node.wait_for("PING", "PONG");
         node
     }
@@ -75,7 +94,13 @@ impl Node {
     }
 
     fn target(&self) -> String {
-        format!("redis://127.0.0.1:{}", self.port)
+        let scheme = if self.encrypted.is_some() { "rediss" } else { "redis" };
+        format!("{scheme}://127.0.0.1:{}", self.known_port())
+    }
+
+    /// The port that the others and the driver know.
+    fn known_port(&self) -> u16 {
+        self.encrypted.unwrap_or(self.port)
     }
 
     /// A figure of `INFO`, such as that of `cmdstat_get:calls=`; 0 where there is none.
@@ -107,7 +132,10 @@ fn holder(key: &str) -> usize {
 
 /// Three masters that know each other.
 fn masters() -> Vec<Node> {
-    let nodes: Vec<Node> = (0..3).map(|_| Node::start()).collect();
+    introduced((0..3).map(|_| Node::start()).collect())
+}
+
+fn introduced(nodes: Vec<Node>) -> Vec<Node> {
     for (node, ranges) in nodes.iter().zip(SLOTS) {
         for (first, last) in ranges {
             node.do_at_once(&format!("CLUSTER ADDSLOTSRANGE {first} {last}"));
@@ -123,7 +151,7 @@ fn masters() -> Vec<Node> {
 }
 
 fn meet(node: &Node, other: &Node) {
-    node.do_at_once(&format!("CLUSTER MEET 127.0.0.1 {} {}", other.port, other.bus));
+    node.do_at_once(&format!("CLUSTER MEET 127.0.0.1 {} {}", other.known_port(), other.bus));
 }
 
 fn driver(nodes: &[Node], keys: Value) -> Value {
@@ -252,40 +280,70 @@ fn a_slot_that_moves_during_the_load_fails_no_operation() {
         return;
     }
     let nodes = masters();
-    let slot = slot(b"k:7");
     let (mut from, mut to) = (holder("k:7"), (holder("k:7") + 1) % 3);
     for net in providers() {
         for pipeline in [1, 4] {
-            let keys = json!({
-                "net": net, "pipeline": pipeline, "stop": {"duration_ns": 60 * SECOND},
-            });
-            let trial = trial(&driver(&nodes, json!({})), &setting_and_getting(), keys);
-            let (source, target) = (&nodes[from], &nodes[to]);
-            for node in &nodes {
-                node.do_at_once("CONFIG RESETSTAT");
-            }
-            let measured = beside(&trial, || {
-                source.wait_for("EXISTS k:7", ":1");
-                target.do_at_once(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", source.id()));
-                source.do_at_once(&format!("CLUSTER SETSLOT {slot} MIGRATING {}", target.id()));
-                source.do_at_once(&format!("MIGRATE 127.0.0.1 {} k:7 0 5000", target.port));
-                target.wait_for("INFO commandstats", "cmdstat_asking:");
-                source.wait_for("INFO errorstats", "errorstat_ASK:");
-                target.do_at_once(&format!("CLUSTER SETSLOT {slot} NODE {}", target.id()));
-                source.do_at_once(&format!("CLUSTER SETSLOT {slot} NODE {}", target.id()));
-                source.wait_for("INFO errorstats", "errorstat_MOVED:");
-                let before = target.figure("commandstats", "cmdstat_asking:calls=");
-                target.wait_for("EXISTS k:7", ":1");
-                assert!(before > 0);
-            });
-            let [ok, others @ ..] = measured.outcomes();
-            assert!(ok > 0 && others == [0, 0, 0], "{others:?} {:?}", measured.messages());
-            // Who was told once that the slot has moved does not ask in vain again.
-            let moved = source.figure("errorstats", "errorstat_MOVED:count=");
-            assert!((1..=8).contains(&moved), "{moved} were told");
+            move_during_the_load(&nodes, (from, to), json!({"net": net, "pipeline": pipeline}));
             (from, to) = (to, from);
         }
     }
+}
+
+/// Runs a load by these keys while the slot of `k:7` goes from a node to another.
+fn move_during_the_load(nodes: &[Node], (from, to): (usize, usize), keys: Value) {
+    let mut trial = trial(&driver(nodes, json!({})), &setting_and_getting(), keys);
+    trial["stop"] = json!({"duration_ns": 60 * SECOND});
+    let (source, target) = (&nodes[from], &nodes[to]);
+    for node in nodes {
+        node.do_at_once("CONFIG RESETSTAT");
+    }
+    let measured = beside(&trial, || {
+        let slot = slot(b"k:7");
+        source.wait_for("EXISTS k:7", ":1");
+        target.do_at_once(&format!("CLUSTER SETSLOT {slot} IMPORTING {}", source.id()));
+        source.do_at_once(&format!("CLUSTER SETSLOT {slot} MIGRATING {}", target.id()));
+        let port = target.known_port();
+        source.do_at_once(&format!("MIGRATE 127.0.0.1 {port} k:7 0 5000"));
+        target.wait_for("INFO commandstats", "cmdstat_asking:");
+        source.wait_for("INFO errorstats", "errorstat_ASK:");
+        target.do_at_once(&format!("CLUSTER SETSLOT {slot} NODE {}", target.id()));
+        source.do_at_once(&format!("CLUSTER SETSLOT {slot} NODE {}", target.id()));
+        source.wait_for("INFO errorstats", "errorstat_MOVED:");
+        let before = target.figure("commandstats", "cmdstat_asking:calls=");
+        target.wait_for("EXISTS k:7", ":1");
+        assert!(before > 0);
+    });
+    let [ok, others @ ..] = measured.outcomes();
+    assert!(ok > 0 && others == [0, 0, 0], "{others:?} {:?}", measured.messages());
+    // Who was told once that the slot has moved does not ask in vain again.
+    let moved = source.figure("errorstats", "errorstat_MOVED:count=");
+    assert!((1..=8).contains(&moved), "{moved} were told");
+}
+
+#[test]
+fn an_encrypted_cluster_is_asked_where_its_slots_are() {
+    if !has("redis-server") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    fs::write(folder.path().join("certificate"), made.cert.pem()).unwrap();
+    fs::write(folder.path().join("key"), made.signing_key.serialize_pem()).unwrap();
+    let nodes = introduced((0..3).map(|_| Node::with(Some(folder.path()))).collect());
+    let trusting = json!({"tls": {"ca": folder.path().join("certificate")}});
+    for measured in
+        measure_each(&trial(&driver(&nodes, json!({})), &setting_and_getting(), trusting.clone()))
+    {
+        assert_eq!(measured.outcomes(), [400, 0, 0, 0], "{:?}", measured.messages());
+        assert_eq!(connected(&measured), 24);
+    }
+    let from = holder("k:7");
+    move_during_the_load(&nodes, (from, (from + 1) % 3), trusting);
+    let trusting_nobody = trial(&driver(&nodes, json!({})), &setting_and_getting(), json!({}));
+    let measured = measure(&trusting_nobody);
+    let told = measured.messages();
+    assert!(told.iter().any(|text| text.contains("TLS: invalid peer certificate")), "{told:?}");
+    assert_eq!(measured.outcomes()[0], 0, "{told:?}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod ldap;
 mod memcached;
 mod misdeeds;
 mod mysql;
+mod pgbouncer;
 mod postgresql;
 mod queues;
 mod real;

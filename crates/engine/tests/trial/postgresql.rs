@@ -19,7 +19,7 @@ use crate::laboratory::{MILLISECOND, Measured, NullServer, SECOND, free_port, me
 use crate::misdeeds::{CLOSED, OPEN, reset, server};
 
 /// A Plan whose transaction `page` has these operations, with these keys added or replaced.
-fn asking(address: &str, driver: &Value, operations: &Value, keys: &Value) -> Value {
+pub fn asking(address: &str, driver: &Value, operations: &Value, keys: &Value) -> Value {
     let mut plan = plan(
         "",
         json!({
@@ -57,7 +57,7 @@ fn values() -> Value {
     })
 }
 
-fn sql(name: &str, text: &str, expect: &Value) -> Value {
+pub fn sql(name: &str, text: &str, expect: &Value) -> Value {
     json!({"name": name, "request": {"sql": text}, "expect": expect})
 }
 
@@ -257,10 +257,10 @@ fn a_log_in_that_goes_wrong_is_a_connection_that_failed() {
 }
 
 /// A real server, which ends with this value.
-struct Bed {
+pub struct Bed {
     child: Child,
-    address: String,
-    folder: TempDir,
+    pub address: String,
+    pub folder: TempDir,
 }
 
 /// Where the newest server's programs are, if there is one.
@@ -276,7 +276,7 @@ fn binaries() -> Option<&'static Path> {
 
 impl Bed {
     /// `None` where the machine has no such server.
-    fn start() -> Option<Bed> {
+    pub fn start() -> Option<Bed> {
         if binaries().is_none() {
             assert!(std::env::var_os("CI").is_none(), "PostgreSQL is not installed");
             eprintln!("skipped: PostgreSQL is not installed");
@@ -313,9 +313,12 @@ impl Bed {
         Some(bed)
     }
 
-    /// A command as the user that the server runs as, who cannot be root.
     fn command(name: &str) -> Command {
-        let program = binaries().unwrap().join(name);
+        Bed::as_server(&binaries().unwrap().join(name))
+    }
+
+    /// A program, run as the user that the server runs as, who cannot be root.
+    pub fn as_server(program: &Path) -> Command {
         // SAFETY: it only tells who runs this.
         if unsafe { libc::geteuid() } != 0 {
             return Command::new(program);
@@ -334,7 +337,7 @@ impl Bed {
     }
 
     /// What a statement gives, by another client.
-    fn tell(&self, text: &str) -> String {
+    pub fn tell(&self, text: &str) -> String {
         let output = self.psql(text).output().unwrap();
         assert!(output.status.success(), "{text}");
         String::from_utf8(output.stdout).unwrap().trim().to_owned()

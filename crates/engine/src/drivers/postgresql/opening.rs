@@ -122,6 +122,7 @@ impl Postgresql {
         let mut next = Some(first);
         while let Some(index) = next {
             if let Statement::Sql { sql, most } = &self.shared.operations[index].statement {
+                self.name.clone_from(&self.shared.prefix);
                 Prepared::default().name(index, most, most, &mut self.name);
                 ask::parse(&self.name, sql.text(most).as_bytes(), out)
                     .and_then(|()| ask::describe(&self.name, out))

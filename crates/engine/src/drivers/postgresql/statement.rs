@@ -187,8 +187,8 @@ impl Prepared {
     /// How many lengths of lists a connection keeps a statement for.
     pub(super) const MOST: usize = 64;
 
-    /// Writes the name of the statement for lists of these lengths, and tells whether it is
-    /// prepared.
+    /// Writes the rest of the name of the statement for lists of these lengths, behind how all of
+    /// them begin, and tells whether it is prepared.
     #[inline]
     pub(super) fn name(
         &self,
@@ -197,8 +197,6 @@ impl Prepared {
         most: &[usize],
         name: &mut String,
     ) -> bool {
-        name.clear();
-        name.push('s');
         name.push_str(itoa::Buffer::new().format(index));
         if lengths == most {
             return self.most;
