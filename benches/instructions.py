@@ -31,6 +31,7 @@ TOLERANCE = 0.03
 CODECS = ("http", "http-changing", "memcached", "mysql", "postgresql", "redis")
 EXCHANGES = 20_000
 TRANSACTIONS = 4_000
+SIM = {"latency_ns": 20_000, "service": {"constant_ns": 1_000}}
 HANDLER = "--toggle-collect=<engine::worker::Worker* as engine::net::Handler*>::on"
 """What makes callgrind count only while the worker handles an event."""
 
@@ -46,13 +47,15 @@ def http() -> dict[str, Any]:
 
 
 def redis() -> dict[str, Any]:
-    """Sixteen commands at a time on each of 50 connections, the values empty."""
+    """Sixteen commands at a time on each of 50 connections, answered together; no values."""
+    clients = 50 * 16
     get = {"name": "get", "request": {"command": ["GET", "bench"]}, "expect": {"reply": ""}}
     return {
         "driver": {"kind": "redis", "targets": ["redis://127.0.0.1:1"]},
         "workload": {"transactions": [{"name": "get", "operations": [get]}]},
-        "schedule": {"closed": {"clients": 50 * 16}},
+        "schedule": {"closed": {"clients": clients}},
         "pipeline": 16,
+        "sim": {"servers": clients, **SIM},
     }
 
 
@@ -86,7 +89,7 @@ def of_worker(agent: Path, keys: Mapping[str, Any]) -> float:
             "seeds": {"keys": 1, "values": 2, "arrivals": 3, "faults": 4},
             "stop": {"transactions": transactions},
             "net": "sim",
-            "sim": {"latency_ns": 20_000, "servers": 1, "service": {"constant_ns": 1_000}},
+            "sim": {"servers": 1, **SIM},
             **keys,
         }
         count, progress = counted([str(agent), "--progress"], json.dumps(plan), HANDLER)

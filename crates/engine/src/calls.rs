@@ -200,9 +200,8 @@ impl Caller<'_> {
         let outcome = self.steps(session, intended, ready, next)?;
         let done = self.clock.now();
         self.recorder.in_flight(done, -1);
-        self.recorder.ended(series, &Times { intended, ready, sent, done }, outcome);
-        let (out, back) = std::mem::take(&mut self.moved);
-        self.recorder.moved(series, done, out, back);
+        let moved = std::mem::take(&mut self.moved);
+        self.recorder.ended(series, &Times { intended, ready, sent, done }, outcome, moved);
         if intended >= Instant(0) {
             self.last_done = Some(done);
         }
@@ -264,11 +263,10 @@ impl Caller<'_> {
         let (out, back) = answer.moved;
         self.moved.0 += out;
         self.moved.1 += back;
-        self.recorder.moved(series, done, out, back);
         if outcome != Outcome::Ok {
             self.recorder.error(series, outcome, why);
         }
-        self.recorder.ended(series, &Times { intended, ready, sent, done }, outcome);
+        self.recorder.ended(series, &Times { intended, ready, sent, done }, outcome, answer.moved);
         Some(outcome)
     }
 

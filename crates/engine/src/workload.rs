@@ -3,6 +3,7 @@
 //! `step(client, reply)` says what a client does next: send an operation, wait, or end its
 //! transaction. Absent: when transactions start (`schedule`), how requests are written and answers
 //! checked (the drivers), and any clock or socket.
+#![allow(clippy::inline_always, reason = "each transaction takes these few instructions")]
 
 use base::Nanos;
 use base::random::{Key, Weights};
@@ -395,7 +396,7 @@ impl Program {
     }
 
     /// Draws the client's `n`th transaction and its values.
-    #[inline]
+    #[inline(always)]
     pub fn begin(&self, client: &mut Client, n: u64) -> &TransactionInfo {
         client.n = n;
         client.transaction = self.choose(client.number, n);
@@ -407,7 +408,7 @@ impl Program {
 
     /// What the client does next, given how its last operation ended; `None` begins its
     /// transaction. An operation that did not end ok ends the transaction with its outcome.
-    #[inline]
+    #[inline(always)]
     pub fn step(&self, client: &mut Client, reply: Option<Outcome>) -> Step {
         match reply {
             None => {
@@ -443,7 +444,7 @@ impl Program {
         self.operations[operation].each.is_some_and(|list| client.values.list(list).is_empty())
     }
 
-    #[inline]
+    #[inline(always)]
     fn arrive(&self, client: &mut Client, mut operation: OperationIndex) -> Step {
         let end = self.transactions[client.transaction].operations.end;
         while operation < end {
@@ -458,7 +459,7 @@ impl Program {
         Step::End(Outcome::Ok)
     }
 
-    #[inline]
+    #[inline(always)]
     fn send(&self, client: &mut Client, each: Option<(ValueId, usize)>) -> Step {
         client.values.each = each;
         let operation = &self.operations[client.operation];

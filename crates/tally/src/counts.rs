@@ -4,6 +4,8 @@
 //! a bucket is found by a shift, and what else a histogram knows is made up once a second. Absent:
 //! quantiles and the encoding, for which [`Counts::fill`] makes a histogram.
 
+use std::ops::Range;
+
 use hdrhistogram::Histogram;
 
 use crate::GREATEST_NS;
@@ -27,14 +29,15 @@ const fn bucket(length_ns: u64) -> usize {
 
 /// How often each length was seen.
 pub(crate) struct Counts {
-    buckets: Box<[[u32; HALF]; PAGES]>,
+    buckets: Box<[u32; PAGES * HALF]>,
     /// The pages that are not all zero, a bit each.
     used: u64,
 }
 
 impl Counts {
     pub fn new() -> Counts {
-        let buckets = vec![[0; HALF]; PAGES].into_boxed_slice();
+        // Zeros come from the system as they are: only what is counted in takes up memory.
+        let buckets = vec![0; PAGES * HALF].into_boxed_slice();
         Counts { buckets: buckets.try_into().expect("so many were made"), used: 0 }
     }
 
@@ -42,19 +45,21 @@ impl Counts {
         self.used == 0
     }
 
-    /// Counts a length, in nanoseconds; shorter and longer ones than there are count as those.
+    /// Counts so many of a length, in nanoseconds; shorter and longer ones than there are count as
+    /// those.
     #[inline]
-    pub fn record(&mut self, length_ns: u64) {
+    pub fn record(&mut self, length_ns: u64, count: u32) {
         let bucket = bucket(length_ns).min(LAST);
-        let count = &mut self.buckets.as_flattened_mut()[bucket];
-        *count = count.saturating_add(1);
+        let seen = &mut self.buckets[bucket];
+        *seen = seen.saturating_add(count);
         self.used |= 1 << (bucket / HALF);
     }
 
     /// Adds what another counted.
     pub fn absorb(&mut self, other: &Counts) {
-        for page in pages(other.used) {
-            for (mine, theirs) in self.buckets[page].iter_mut().zip(&other.buckets[page]) {
+        for page in pages(other.used).map(places) {
+            let theirs = &other.buckets[page.clone()];
+            for (mine, theirs) in self.buckets[page].iter_mut().zip(theirs) {
                 *mine = mine.saturating_add(*theirs);
             }
         }
@@ -64,7 +69,7 @@ impl Counts {
     /// Counts nothing any more.
     pub fn clear(&mut self) {
         for page in pages(std::mem::take(&mut self.used)) {
-            self.buckets[page].fill(0);
+            self.buckets[places(page)].fill(0);
         }
     }
 
@@ -73,13 +78,19 @@ impl Counts {
         for page in pages(self.used) {
             // The first two pages tell every nanosecond from the next.
             let shift = page.saturating_sub(1);
-            for (place, &count) in self.buckets[page].iter().enumerate().filter(|(_, c)| **c > 0) {
+            let counts = self.buckets[places(page)].iter().enumerate();
+            for (place, &count) in counts.filter(|(_, count)| **count > 0) {
                 let least = if page == 0 { place } else { (HALF + place) << shift };
                 let recorded = histogram.record_n(least.max(1) as u64, u64::from(count));
                 recorded.expect("all histograms have one range");
             }
         }
     }
+}
+
+/// Where the buckets of a page stand.
+fn places(page: usize) -> Range<usize> {
+    page * HALF..(page + 1) * HALF
 }
 
 /// The numbers of the pages whose bits are set.
@@ -123,7 +134,7 @@ mod tests {
             for lengths in lengths.chunks(lengths.len().div_ceil(parts).max(1)) {
                 part.clear();
                 for &length in lengths {
-                    part.record(length);
+                    part.record(length, 1);
                 }
                 all.absorb(&part);
             }
@@ -132,7 +143,7 @@ mod tests {
             prop_assert_eq!(&filled, &histogram_of(&lengths));
             prop_assert_eq!(all.is_empty(), lengths.is_empty());
             all.clear();
-            prop_assert!(all.is_empty() && all.buckets.iter().flatten().all(|&count| count == 0));
+            prop_assert!(all.is_empty() && all.buckets.iter().all(|&count| count == 0));
         }
     }
 }

@@ -38,6 +38,26 @@ pub(crate) enum Port {
     Direct(Arc<Mutex<Writer>>),
 }
 
+/// What ended one after another with the same times and outcome, as requests do that leave and are
+/// answered together; they are counted at once.
+#[derive(Clone, Copy)]
+struct Alike {
+    times: Times,
+    outcome: Outcome,
+    count: u32,
+    /// Bytes, out and in.
+    moved: (u64, u64),
+}
+
+impl Alike {
+    const NONE: Alike = Alike {
+        times: Times { intended: NEVER, ready: NEVER, sent: NEVER, done: NEVER },
+        outcome: Outcome::Ok,
+        count: 0,
+        moved: (0, 0),
+    };
+}
+
 /// A worker's counting: preallocated, no allocation, lock or system call except at the hand-over.
 ///
 /// Instants may come in any order, except that `in_flight` and `worked` go forward in time.
@@ -48,6 +68,8 @@ pub struct Recorder {
     spare: Vec<Second>,
     /// The buffer that was last looked up.
     recent: usize,
+    /// By series: what ended last, and is still to be counted.
+    alike: Box<[Alike]>,
     /// The beginning of the slot that was last looked up, and its number in the recent buffer's
     /// second. Nearly all instants fall into it.
     slot_begins: Instant,
@@ -74,6 +96,7 @@ impl Recorder {
     ) -> Recorder {
         Recorder {
             worker,
+            alike: vec![Alike::NONE; layout.len()].into(),
             live: Vec::with_capacity(buffers),
             spare: (0..buffers).map(|_| Second::new(&layout, 1)).collect(),
             layout,
@@ -101,13 +124,32 @@ impl Recorder {
     /// A transaction or an operation ended.
     ///
     /// Its outcome and lengths belong to the slot of `times.intended`, its completion to that of
-    /// `times.done`. An operation has `service` alone.
-    pub fn ended(&mut self, series: Series, times: &Times, outcome: Outcome) {
+    /// `times.done`, as do the bytes that were moved for it, out and in. An operation has `service`
+    /// alone.
+    #[inline]
+    pub fn ended(&mut self, series: Series, times: &Times, outcome: Outcome, moved: (u64, u64)) {
+        let alike = &mut self.alike[usize::from(series.0)];
+        if alike.times == *times && alike.outcome == outcome {
+            alike.count += 1;
+            alike.moved.0 += moved.0;
+            alike.moved.1 += moved.1;
+        } else {
+            let begun = Alike { times: *times, outcome, count: 1, moved };
+            let before = std::mem::replace(alike, begun);
+            self.count(series, &before);
+        }
+    }
+
+    /// Counts what ended alike.
+    fn count(&mut self, series: Series, &Alike { times, outcome, count, moved }: &Alike) {
+        if count == 0 {
+            return;
+        }
         let service = times.done.since(times.sent).0;
         let histograms = self.layout.histograms_of(series);
         let (second, slot) = self.at(times.intended);
         let (counters, lengths) = second.all_of(series, slot, histograms);
-        counters[outcome.counter()] += 1;
+        counters[outcome.counter()] += u64::from(count);
         let ok = outcome == Outcome::Ok;
         let mut response = service;
         // They stand in the order of `Kind::fields`.
@@ -115,45 +157,42 @@ impl Recorder {
             response = times.done.since(times.intended).0;
             let lag = times.ready.since(times.intended).0;
             counters.raise(Counter::MaxLag, lag);
-            lags.record(lag);
+            lags.record(lag, count);
             if ok {
-                responses.record(response);
-                waits.record(times.sent.since(times.ready).0);
+                responses.record(response, count);
+                waits.record(times.sent.since(times.ready).0, count);
             }
         }
-        if !ok {
-            return;
-        }
-        counters.raise(Counter::MaxResponse, response);
-        counters.raise(Counter::MaxService, service);
-        if let [services] | [_, services, _, _] = lengths {
-            services.record(service);
+        if ok {
+            counters.raise(Counter::MaxResponse, response);
+            counters.raise(Counter::MaxService, service);
+            if let [services] | [_, services, _, _] = lengths {
+                services.record(service, count);
+            }
         }
         let (second, slot) = self.at(times.done);
-        second.series(series, slot)[Counter::Completed] += 1;
-    }
-
-    /// Bytes were moved for a transaction or an operation that was done at `at`.
-    #[inline]
-    pub fn moved(&mut self, series: Series, at: Instant, bytes_out: u64, bytes_in: u64) {
-        let (second, slot) = self.at(at);
         let counters = second.series(series, slot);
-        counters[Counter::BytesOut] += bytes_out;
-        counters[Counter::BytesIn] += bytes_in;
+        counters[Counter::Completed] += if ok { u64::from(count) } else { 0 };
+        counters[Counter::BytesOut] += moved.0;
+        counters[Counter::BytesIn] += moved.1;
     }
 
     /// The number of transactions sent and not done changed at `now`.
     #[inline]
     pub fn in_flight(&mut self, now: Instant, change: i32) {
         if now > self.flying_since {
-            let from = self.flying_since;
-            self.flying_since = now;
-            if self.flying > 0 {
-                let flying = self.flying as u64;
-                self.spread(from, now, Counter::InFlight, flying);
-            }
+            self.fly(now);
         }
         self.flying += i64::from(change);
+    }
+
+    /// Counts what is in flight until now.
+    fn fly(&mut self, now: Instant) {
+        let from = std::mem::replace(&mut self.flying_since, now);
+        if self.flying > 0 {
+            let flying = self.flying as u64;
+            self.spread(from, now, Counter::InFlight, flying);
+        }
     }
 
     /// The worker was busy for the stretch of length `busy` that ends at `now`.
@@ -264,6 +303,10 @@ impl Recorder {
 
     fn hand_over(&mut self, now: Instant, last: bool) {
         self.in_flight(now, 0);
+        for series in 0..self.alike.len() {
+            let last = std::mem::replace(&mut self.alike[series], Alike::NONE);
+            self.count(Series(series as u16), &last);
+        }
         let next = now.0.div_euclid(SECOND_NS);
         if self.open == i64::MIN {
             self.open = next;

@@ -57,9 +57,8 @@ fn counting_and_handing_over_allocate_nothing() {
         let times = Times { intended, ready: intended, sent: intended, done };
         recorder.due(page, intended);
         recorder.in_flight(done, if n % 2 == 0 { 1 } else { -1 });
-        recorder.ended(get, &times, Outcome::Ok);
-        recorder.ended(page, &times, Outcome::Ok);
-        recorder.moved(get, done, 1, 1);
+        recorder.ended(get, &times, Outcome::Ok, (1, 1));
+        recorder.ended(page, &times, Outcome::Ok, (0, 0));
         recorder.worked(done, Nanos(1));
         if n % 100 == 0 {
             recorder.error(get, Outcome::Failed, "status 500");

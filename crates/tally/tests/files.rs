@@ -45,9 +45,8 @@ fn trial(seconds: std::ops::Range<i64>, rate: i64) -> Vec<u8> {
         recorder.due(page, intended);
         recorder.due(get, intended);
         recorder.in_flight(sent, 1);
-        recorder.ended(get, &times, Outcome::Ok);
-        recorder.ended(page, &times, Outcome::Ok);
-        recorder.moved(get, done, 80, 300);
+        recorder.ended(get, &times, Outcome::Ok, (80, 300));
+        recorder.ended(page, &times, Outcome::Ok, (0, 0));
         recorder.worked(done, Nanos(3_000));
     }
     let end = Instant(seconds.end * 1_000_000_000);

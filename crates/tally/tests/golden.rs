@@ -53,9 +53,8 @@ fn write(part: usize) {
         }
         recorder.due(series, intended);
         recorder.due(get, intended);
-        recorder.ended(get, &times, outcome);
-        recorder.ended(series, &times, outcome);
-        recorder.moved(get, done, 100, 1_000);
+        recorder.ended(get, &times, outcome, (100, 1_000));
+        recorder.ended(series, &times, outcome, (0, 0));
         recorder.worked(ready, Nanos(50_000));
         if fails {
             recorder.error(get, outcome, "status 500");

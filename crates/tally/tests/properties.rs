@@ -58,6 +58,12 @@ fn drawn() -> impl Strategy<Value = Drawn> {
     )
 }
 
+/// So many transactions, or up to three times as many where each came with others quite like it.
+fn several(count: usize) -> impl Strategy<Value = Vec<Drawn>> {
+    let alike = (drawn(), 1_usize..4).prop_map(|(drawn, count)| vec![drawn; count]);
+    prop::collection::vec(alike, 0..count).prop_map(|groups| groups.concat())
+}
+
 fn layout() -> Layout {
     let mut layout = Layout::new();
     layout.add(Kind::Transaction, "page");
@@ -95,8 +101,7 @@ fn told(drawn: &[Drawn], threaded: bool) -> Vec<u8> {
         let recorder = &mut recorders[drawn.worker];
         recorder.due(series, times.intended);
         if drawn.ended {
-            recorder.ended(series, times, drawn.outcome);
-            recorder.moved(series, times.done, 3, 7);
+            recorder.ended(series, times, drawn.outcome, (3, 7));
         }
         recorder.tick(times.done);
     }
@@ -199,7 +204,7 @@ proptest! {
 
     #[test]
     fn counters_and_histograms_equal_a_naive_count(
-        drawn in prop::collection::vec(drawn(), 0..120),
+        drawn in several(120),
         threaded: bool,
     ) {
         let measurement = Measurement::read(&told(&drawn, threaded)).unwrap();
@@ -272,7 +277,7 @@ proptest! {
 
     #[test]
     fn merging_is_associative_and_commutative(
-        parts in prop::array::uniform3(prop::collection::vec(drawn(), 0..40)),
+        parts in prop::array::uniform3(several(40)),
     ) {
         let read = |drawn: &Vec<Drawn>| Measurement::read(&told(drawn, false)).unwrap();
         let [a, b, c] = [read(&parts[0]), read(&parts[1]), read(&parts[2])];

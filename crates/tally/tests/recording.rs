@@ -49,9 +49,8 @@ fn transact(recorder: &mut Recorder, bench: &Bench, at: i64, service: i64) {
     recorder.due(bench.get, times.intended);
     recorder.in_flight(times.sent, 1);
     recorder.in_flight(times.done, -1);
-    recorder.ended(bench.get, &times, Outcome::Ok);
-    recorder.moved(bench.get, times.done, 100, 1_000);
-    recorder.ended(bench.page, &times, Outcome::Ok);
+    recorder.ended(bench.get, &times, Outcome::Ok, (100, 1_000));
+    recorder.ended(bench.page, &times, Outcome::Ok, (0, 0));
     recorder.worked(times.done, Nanos(2_000));
     recorder.tick(times.done);
 }
@@ -113,7 +112,7 @@ fn late_answers_are_kept_although_the_buffers_run_out() {
         for at in 0..6_000 {
             let at = (at * 7_919) % 6_000 * 10 * MS;
             recorder.due(bench.page, Instant(at));
-            recorder.ended(bench.page, &times(at, at, at, done), Outcome::Ok);
+            recorder.ended(bench.page, &times(at, at, at, done), Outcome::Ok, (0, 0));
         }
         recorder.finish(Instant(done));
         sink.close(Instant(done), &json!({})).unwrap();

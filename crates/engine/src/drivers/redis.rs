@@ -324,21 +324,22 @@ impl Protocol for Redis {
             if std::mem::take(&mut asked.announced) {
                 continue;
             }
-            let expect = &self.operations[asked.operation].expect;
-            let error = reply.error();
-            let verdict = match error {
-                Some(error) => match redirected(&mut self.cluster, asked, error, conn.target) {
-                    Some(Ok(target)) => return Received::Elsewhere(target),
-                    Some(Err(reason)) => Err(reason),
-                    None => Err(Reason::Server(Told::new(error))),
-                },
-                None => check(expect, &mut asked.awaited, reply),
+            let Some(error) = reply.error() else {
+                let expect = &self.operations[asked.operation].expect;
+                // What was gathered for EXEC must not become part of the next transaction.
+                return match check(expect, &mut asked.awaited, reply) {
+                    Ok(()) => Received::Reply { verdict: Ok(()), keep: true },
+                    Err(wrong) => Received::Reply { verdict: Err(wrong), keep: !conn.gathering },
+                };
             };
-            // What was gathered for EXEC must not become part of the next transaction, and a
-            // script that the server has forgotten is loaded as a connection is opened.
-            let forgotten = error.is_some_and(|text| text.starts_with(b"NOSCRIPT"));
-            let keep = verdict.is_ok() || !(conn.gathering || forgotten);
-            return Received::Reply { verdict, keep };
+            let reason = match redirected(&mut self.cluster, asked, error, conn.target) {
+                Some(Ok(target)) => return Received::Elsewhere(target),
+                Some(Err(reason)) => reason,
+                None => Reason::Server(Told::new(error)),
+            };
+            // A script that the server has forgotten is loaded as a connection is opened.
+            let keep = !(conn.gathering || error.starts_with(b"NOSCRIPT"));
+            return Received::Reply { verdict: Err(reason), keep };
         }
     }
 

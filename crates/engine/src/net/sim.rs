@@ -5,7 +5,8 @@
 //! limit on the server's queue.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::binary_heap::{BinaryHeap, PeekMut};
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 
 use base::random::{Draws, Key};
@@ -160,7 +161,8 @@ impl Net for World {
                 state.pass_server();
                 continue;
             }
-            let Some(Reverse((_, _, happening))) = state.future.pop() else { break };
+            let Some(Reverse((at, _, mut happening))) = state.future.pop() else { break };
+            state.gather(at, &mut happening);
             state.tell(happening, handler);
         }
     }
@@ -170,6 +172,18 @@ impl State {
     fn bring_about(&mut self, at: Instant, happening: Happening) {
         self.future.push(Reverse((at, self.brought_about, happening)));
         self.brought_about += 1;
+    }
+
+    /// Adds to an answer those that reach the client with it, as they would be read together.
+    fn gather(&mut self, at: Instant, happening: &mut Happening) {
+        let Happening::Answered(link, generation, bytes) = happening else { return };
+        while let Some(next) = self.future.peek_mut()
+            && let Reverse((then, _, Happening::Answered(to, of, more))) = &*next
+            && (*then, *to, *of) == (at, *link, *generation)
+        {
+            bytes.extend_from_slice(more);
+            PeekMut::pop(next);
+        }
     }
 
     fn there(&self, link: Link, generation: u32) -> bool {

@@ -1,4 +1,8 @@
 //! A transaction from being taken up to its outcome.
+#![allow(
+    clippy::inline_always,
+    reason = "each transaction takes all these steps: calling them took a tenth of its instructions"
+)]
 
 use std::fmt::Write as _;
 
@@ -64,15 +68,20 @@ impl<P: Protocol> Worker<'_, P> {
     }
 
     /// A client's next transaction is due.
-    pub(super) fn begin<I: Io>(&mut self, io: &mut I, index: u32, due: Instant, now: Instant) {
-        let lane = &mut self.lanes[index as usize];
-        lane.started += u64::from(due >= Instant(0));
-        let series = self.program.series(lane.client.number(), lane.n);
-        self.recorder.due(series, due);
-        self.take_up(io, index, due, now, now);
+    fn begin<I: Io>(&mut self, io: &mut I, index: u32, due: Instant, now: Instant) {
+        self.begin_next(index, due, now);
+        self.step(io, index, None, now);
     }
 
-    /// Starts the transaction that is the lane's next.
+    #[inline(always)]
+    fn begin_next(&mut self, index: u32, due: Instant, now: Instant) {
+        let lane = &mut self.lanes[index as usize];
+        lane.started += u64::from(due >= Instant(0));
+        let series = self.draw(index, due, now);
+        self.recorder.due(series, due);
+    }
+
+    /// Starts the transaction of an open schedule that was given to the lane.
     pub(super) fn take_up<I: Io>(
         &mut self,
         io: &mut I,
@@ -81,6 +90,13 @@ impl<P: Protocol> Worker<'_, P> {
         ready: Instant,
         now: Instant,
     ) {
+        self.draw(index, intended, ready);
+        self.step(io, index, None, now);
+    }
+
+    /// Draws the lane's next transaction; where it is counted.
+    #[inline(always)]
+    fn draw(&mut self, index: u32, intended: Instant, ready: Instant) -> Series {
         let lane = &mut self.lanes[index as usize];
         lane.series = self.program.begin(&mut lane.client, lane.n).series;
         lane.n += 1;
@@ -89,35 +105,38 @@ impl<P: Protocol> Worker<'_, P> {
         lane.sent = None;
         lane.bytes = Bytes::default();
         self.under_way += 1;
-        self.step(io, index, None, now);
+        lane.series
     }
 
-    /// Lets the transaction go on.
+    /// Lets the transaction go on, and after it those that follow at once.
     pub(super) fn step<I: Io>(
         &mut self,
         io: &mut I,
         index: u32,
-        reply: Option<Outcome>,
+        mut reply: Option<Outcome>,
         now: Instant,
     ) {
-        let lane = &mut self.lanes[index as usize];
-        match self.program.step(&mut lane.client, reply) {
-            Step::Send(operation) => {
-                if self.spread > 1 {
-                    let asked = &mut lane.asked_for;
-                    lane.places = self.protocol.places(asked, operation, &lane.client);
+        loop {
+            let lane = &mut self.lanes[index as usize];
+            match self.program.step(&mut lane.client, reply) {
+                Step::Send(operation) => {
+                    if self.spread > 1 {
+                        let asked = &mut lane.asked_for;
+                        lane.places = self.protocol.places(asked, operation, &lane.client);
+                    }
+                    return if self.is_reached(index) {
+                        self.ask(io, index, operation, now);
+                    } else {
+                        self.wait_for_lines(io, index, Task::Waiting(operation), now);
+                    };
                 }
-                if self.is_reached(index) {
-                    self.ask(io, index, operation, now);
-                } else {
-                    self.wait_for_lines(io, index, Task::Waiting(operation), now);
+                Step::Wait(length) => {
+                    lane.task = Task::Pausing { until: now + length };
+                    return self.wakes.add(now + length, self.id(Who::Lane(index)));
                 }
+                Step::End(outcome) if self.conclude(io, index, outcome, now) => reply = None,
+                Step::End(_) => return,
             }
-            Step::Wait(length) => {
-                lane.task = Task::Pausing { until: now + length };
-                self.wakes.add(now + length, self.id(Who::Lane(index)));
-            }
-            Step::End(outcome) => self.finish(io, index, outcome, now),
         }
     }
 
@@ -134,6 +153,7 @@ impl<P: Protocol> Worker<'_, P> {
     }
 
     /// Sends an operation; all connections that it goes to are there.
+    #[inline(always)]
     pub(super) fn ask<I: Io>(
         &mut self,
         io: &mut I,
@@ -152,7 +172,7 @@ impl<P: Protocol> Worker<'_, P> {
     }
 
     /// Sends the requests of an operation that is counted already; whether they could be written.
-    #[inline]
+    #[inline(always)]
     pub(super) fn say<I: Io>(
         &mut self,
         io: &mut I,
@@ -160,26 +180,41 @@ impl<P: Protocol> Worker<'_, P> {
         operation: OperationIndex,
         now: Instant,
     ) -> bool {
-        for link in self.links_to(index) {
-            self.cork(io, link);
-            let lane = &mut self.lanes[index as usize];
-            let line = &mut self.lines[link as usize];
-            let before = self.out.len();
-            let (asked, out) = (&mut lane.asked_for, &mut self.out);
-            if let Err(reason) =
-                self.protocol.encode(&mut line.conn, asked, operation, &lane.client, out)
-            {
-                out.truncate(before);
-                self.end_operation(index, Outcome::Failed, Some(reason), now);
-                self.finish(io, index, Outcome::Failed, now);
-                return false;
-            }
-            lane.operation_bytes.out += (out.len() - before) as u64;
-            line.asking.push_back(index);
+        let said = if self.spread == 1 {
+            self.say_on(io, self.link(index), index, operation)
+        } else {
+            self.links_to(index).try_for_each(|link| self.say_on(io, link, index, operation))
+        };
+        if let Err(reason) = said {
+            self.fail_operation(index, Outcome::Failed, reason, now);
+            self.finish(io, index, Outcome::Failed, now);
+            return false;
         }
         self.lanes[index as usize].task = Task::Asking(operation);
         self.mark_sent(index, now);
         true
+    }
+
+    /// Sends the request of an operation on one of its connections.
+    #[inline(always)]
+    fn say_on<I: Io>(
+        &mut self,
+        io: &mut I,
+        link: Link,
+        index: u32,
+        operation: OperationIndex,
+    ) -> Result<(), Reason> {
+        self.cork(io, link);
+        let lane = &mut self.lanes[index as usize];
+        let line = &mut self.lines[link as usize];
+        let (before, out) = (self.out.len(), &mut self.out);
+        let asked = &mut lane.asked_for;
+        self.protocol
+            .encode(&mut line.conn, asked, operation, &lane.client, out)
+            .inspect_err(|_| out.truncate(before))?;
+        lane.operation_bytes.out += (out.len() - before) as u64;
+        line.asking.push_back(index);
+        Ok(())
     }
 
     /// Asks another server the same, as the one that was asked says; both are one operation.
@@ -198,6 +233,7 @@ impl<P: Protocol> Worker<'_, P> {
     }
 
     /// The transaction's first byte is handed to the system, or its connection begun.
+    #[inline(always)]
     pub(super) fn mark_sent(&mut self, index: u32, now: Instant) {
         let lane = &mut self.lanes[index as usize];
         if lane.sent.is_none() {
@@ -225,10 +261,7 @@ impl<P: Protocol> Worker<'_, P> {
         while (kept || !bytes.is_empty()) && self.lines[link as usize].state == State::Up {
             let line = &mut self.lines[link as usize];
             let Some(&index) = line.asking.get(turn) else {
-                let operation = self.lanes[self.lanes_of(link).start as usize].operation;
-                self.tell(operation, Outcome::Failed, Reason::Surplus);
-                self.hang_up(io, link);
-                return self.down(link, now);
+                return self.disown(io, link, now);
             };
             let lane = &mut self.lanes[index as usize];
             let before = bytes.len();
@@ -252,7 +285,11 @@ impl<P: Protocol> Worker<'_, P> {
                 | Received::Reply { .. }
                 | Received::Broken(_) => {}
             }
-            line.asking.remove(turn);
+            if turn == 0 {
+                line.asking.pop_front();
+            } else {
+                line.asking.remove(turn);
+            }
             (turn, kept) = (0, false);
             if received == Received::Part {
                 continue;
@@ -261,8 +298,17 @@ impl<P: Protocol> Worker<'_, P> {
             if answered && !bytes.is_empty() && line.asking.is_empty() {
                 received = Received::Broken(Reason::Surplus);
             }
-            self.take_in(io, link, index, received, now);
+            self.take_in(io, link, index, &received, now);
         }
+    }
+
+    /// Bytes came that nobody had asked for.
+    #[cold]
+    fn disown<I: Io>(&mut self, io: &mut I, link: Link, now: Instant) {
+        let operation = self.lanes[self.lanes_of(link).start as usize].operation;
+        self.tell(operation, Outcome::Failed, Reason::Surplus);
+        self.hang_up(io, link);
+        self.down(link, now);
     }
 
     /// Sends what an operation asks beyond its request.
@@ -275,28 +321,53 @@ impl<P: Protocol> Worker<'_, P> {
     }
 
     /// An answer, or what came instead, on this connection.
+    #[inline(always)]
     pub(super) fn take_in<I: Io>(
         &mut self,
         io: &mut I,
         link: Link,
         index: u32,
-        received: Received,
+        received: &Received,
         now: Instant,
     ) {
-        let (outcome, reason, keep) = match received {
+        if let Received::Reply { verdict: Ok(()), keep: true } = *received {
+            self.timeouts.stop(self.id(Who::Lane(index)));
+            self.end_operation(index, Outcome::Ok, now);
+            self.step(io, index, Some(Outcome::Ok), now);
+        } else {
+            self.take_in_apart(io, link, index, received, now);
+        }
+    }
+
+    /// What is not an answer as it should be on a connection that goes on.
+    fn take_in_apart<I: Io>(
+        &mut self,
+        io: &mut I,
+        link: Link,
+        index: u32,
+        received: &Received,
+        now: Instant,
+    ) {
+        let (verdict, keep) = match *received {
             Received::More | Received::Further | Received::Of(_) | Received::Part => return,
             Received::Elsewhere(target) => return self.redirect(io, index, target, now),
-            Received::Reply { verdict: Ok(()), keep } => (Outcome::Ok, None, keep),
-            Received::Reply { verdict: Err(reason), keep } => (Outcome::Failed, Some(reason), keep),
-            Received::Broken(reason) => (Outcome::Failed, Some(reason), false),
+            Received::Reply { verdict, keep } => (verdict, keep),
+            Received::Broken(reason) => (Err(reason), false),
         };
         self.timeouts.stop(self.id(Who::Lane(index)));
-        self.end_operation(index, outcome, reason, now);
+        let outcome = match verdict {
+            Ok(()) => Outcome::Ok,
+            Err(_) => Outcome::Failed,
+        };
+        match verdict {
+            Ok(()) => self.end_operation(index, outcome, now),
+            Err(reason) => self.fail_operation(index, outcome, reason, now),
+        }
         let others = if keep { 0 } else { self.drop_awaited(io, index, now) };
         let closes = !keep && self.lines[link as usize].state == State::Up;
         if closes {
             self.hang_up(io, link);
-            if reason.is_none() {
+            if verdict.is_ok() {
                 // The server's wish is no failure: the next connection is made at once.
                 self.lines[link as usize].state = State::Down { retry: now };
                 self.wakes.add(now, self.id(Who::Line(link)));
@@ -312,24 +383,27 @@ impl<P: Protocol> Worker<'_, P> {
     }
 
     /// Counts the lane's operation.
-    pub(super) fn end_operation(
-        &mut self,
-        index: u32,
-        outcome: Outcome,
-        reason: Option<Reason>,
-        now: Instant,
-    ) {
+    #[inline(always)]
+    fn end_operation(&mut self, index: u32, outcome: Outcome, now: Instant) {
         let lane = &mut self.lanes[index as usize];
         let Bytes { out, back } = lane.operation_bytes;
         let (out, back) = (out.saturating_sub(P::FRAMING.0), back.saturating_sub(P::FRAMING.1));
         lane.bytes.out += out;
         lane.bytes.back += back;
         let operation = lane.operation;
-        self.recorder.ended(operation, &lane.operation_times(now), outcome);
-        self.recorder.moved(operation, now, out, back);
-        if let Some(reason) = reason {
-            self.tell(operation, outcome, reason);
-        }
+        self.recorder.ended(operation, &lane.operation_times(now), outcome, (out, back));
+    }
+
+    /// Counts the lane's operation and why it did not end ok.
+    pub(super) fn fail_operation(
+        &mut self,
+        index: u32,
+        outcome: Outcome,
+        reason: Reason,
+        now: Instant,
+    ) {
+        self.end_operation(index, outcome, now);
+        self.tell(self.lanes[index as usize].operation, outcome, reason);
     }
 
     /// Counts a reason.
@@ -342,12 +416,19 @@ impl<P: Protocol> Worker<'_, P> {
 
     /// Counts the lane's transaction, and lets it go on to the next.
     pub(super) fn finish<I: Io>(&mut self, io: &mut I, index: u32, outcome: Outcome, now: Instant) {
-        let link = self.link(index);
+        if self.conclude(io, index, outcome, now) {
+            self.step(io, index, None, now);
+        }
+    }
+
+    /// Counts the lane's transaction; whether the next one was begun, which is to be gone on with.
+    #[inline(always)]
+    fn conclude<I: Io>(&mut self, io: &mut I, index: u32, outcome: Outcome, now: Instant) -> bool {
         let lane = &mut self.lanes[index as usize];
         lane.task = Task::Free;
         self.under_way -= 1;
-        self.recorder.ended(lane.series, &lane.times(now), outcome);
-        self.recorder.moved(lane.series, now, lane.bytes.out, lane.bytes.back);
+        let Bytes { out, back } = lane.bytes;
+        self.recorder.ended(lane.series, &lane.times(now), outcome, (out, back));
         if lane.intended >= Instant(0) {
             self.last_done = self.last_done.max(Some(now));
         }
@@ -356,22 +437,34 @@ impl<P: Protocol> Worker<'_, P> {
             self.recorder.in_flight(now, -1);
         }
         if outcome == Outcome::Ok {
-            for link in self.links_to(index) {
-                self.lines[link as usize].failures = 0;
+            if self.spread == 1 {
+                self.lines[lane.link as usize].failures = 0;
+            } else {
+                for link in self.links_to(index) {
+                    self.lines[link as usize].failures = 0;
+                }
             }
         }
+        if self.fresh {
+            self.part(io, index, now);
+        }
+        self.next(io, index, was_sent, now)
+    }
+
+    /// Ends the connection that the transaction had of its own.
+    fn part<I: Io>(&mut self, io: &mut I, index: u32, now: Instant) {
+        let link = self.link(index);
         let line = &mut self.lines[link as usize];
-        if self.fresh && !matches!(line.state, State::Down { .. }) {
+        if !matches!(line.state, State::Down { .. }) {
             line.state = State::Down { retry: now };
             self.timeouts.stop(self.id(Who::Line(link)));
             self.hang_up(io, link);
         }
-        self.next(io, index, was_sent, now);
     }
 
-    /// What the lane does after a transaction.
-    fn next<I: Io>(&mut self, io: &mut I, index: u32, was_sent: bool, now: Instant) {
-        let link = self.link(index);
+    /// What the lane does after a transaction; whether that is the next one, which was begun.
+    #[inline(always)]
+    fn next<I: Io>(&mut self, io: &mut I, index: u32, was_sent: bool, now: Instant) -> bool {
         let lane = &mut self.lanes[index as usize];
         let Pace::Closed { think, .. } = &self.pace else {
             // Where nothing was sent, whoever gave the lane its transaction goes on giving.
@@ -379,20 +472,22 @@ impl<P: Protocol> Worker<'_, P> {
             if was_sent {
                 self.assign(io);
             }
-            return;
+            return false;
         };
         let pause = think.sample(lane.client.number(), lane.client.n());
         if was_sent && pause == Nanos(0) && lane.quota.allows(lane.started, now) {
-            return self.begin(io, index, now, now);
+            self.begin_next(index, now, now);
+            return true;
         }
         let mut due = now + pause;
-        let line = &mut self.lines[link as usize];
+        let line = &mut self.lines[lane.link as usize];
         if !was_sent && (self.spread > 1 || line.state == State::Up) {
             // Nothing was asked, so nothing but this pause lets time go by.
             line.failures += 1;
             due = due + line.back_off();
         }
         self.rest(index, due);
+        false
     }
 
     /// Something that was to be done at a time.

@@ -195,7 +195,7 @@ impl<P: Protocol> Worker<'_, P> {
     ) {
         let intended = self.lines[link as usize].connect_for;
         let times = Times { intended, ready: since, sent: since, done: now };
-        self.recorder.ended(self.connect, &times, outcome);
+        self.recorder.ended(self.connect, &times, outcome, (0, 0));
         if let Some(reason) = reason {
             self.tell(self.connect, outcome, reason);
         }
@@ -218,7 +218,7 @@ impl<P: Protocol> Worker<'_, P> {
                 match (fault, ended) {
                     (Fault::Closed, reply @ Received::Reply { .. }) => {
                         self.lines[link as usize].asking.pop_front();
-                        self.take_in(io, link, lane, reply, now);
+                        self.take_in(io, link, lane, &reply, now);
                     }
                     (Fault::Closed, Received::Broken(reason)) => why = reason,
                     _ => {}
@@ -234,7 +234,7 @@ impl<P: Protocol> Worker<'_, P> {
     pub(super) fn abandon<I: Io>(&mut self, io: &mut I, link: Link, reason: Reason, now: Instant) {
         while let Some(lane) = self.lines[link as usize].asking.pop_front() {
             self.timeouts.stop(self.id(Who::Lane(lane)));
-            self.end_operation(lane, Outcome::Unknown, Some(reason), now);
+            self.fail_operation(lane, Outcome::Unknown, reason, now);
             let others = self.drop_awaited(io, lane, now);
             self.finish(io, lane, Outcome::Unknown, now);
             self.abandon_all(io, lane, others, now);
@@ -279,7 +279,7 @@ impl<P: Protocol> Worker<'_, P> {
             }
             Who::Lane(lane) => {
                 let dropped = self.drop_awaited(io, lane, now);
-                self.end_operation(lane, Outcome::TimedOut, Some(Reason::TimedOut), now);
+                self.fail_operation(lane, Outcome::TimedOut, Reason::TimedOut, now);
                 self.finish(io, lane, Outcome::TimedOut, now);
                 self.abandon_all(io, lane, dropped, now);
             }
@@ -304,7 +304,7 @@ impl<P: Protocol> Worker<'_, P> {
             for lane in self.lanes_of(link) {
                 if self.waits(lane, link) {
                     if let Task::Redirected(_) = self.lanes[lane as usize].task {
-                        self.end_operation(lane, outcome, Some(reason), now);
+                        self.fail_operation(lane, outcome, reason, now);
                     }
                     self.finish(io, lane, outcome, now);
                 }

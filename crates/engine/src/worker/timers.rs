@@ -5,63 +5,58 @@ use std::collections::BinaryHeap;
 
 use base::Instant;
 
-const NONE: u32 = u32::MAX;
+/// In the place of a time: nothing runs.
+const IDLE: Instant = Instant(i64::MIN);
 
 /// What runs towards its time-out, the oldest first.
 ///
 /// All time-outs of a trial are of one length, so the order in which they began is the order in
 /// which they end: a list through the lanes, without a search and without a heap.
 pub(super) struct Timeouts {
+    /// The lanes' entries, and behind them the one where the list begins and ends.
     entries: Vec<Entry>,
-    oldest: u32,
-    newest: u32,
 }
 
 #[derive(Clone, Copy)]
 struct Entry {
+    since: Instant,
     older: u32,
     newer: u32,
-    since: Option<Instant>,
 }
 
 impl Timeouts {
     pub(super) fn new(lanes: usize) -> Timeouts {
-        let entry = Entry { older: NONE, newer: NONE, since: None };
-        Timeouts { entries: vec![entry; lanes], oldest: NONE, newest: NONE }
+        let ends = lanes as u32;
+        let entry = Entry { since: IDLE, older: ends, newer: ends };
+        Timeouts { entries: vec![entry; lanes + 1] }
     }
 
     /// Starts a lane's time-out; `since` is not before that of any other.
+    #[inline]
     pub(super) fn start(&mut self, lane: u32, since: Instant) {
         self.stop(lane);
-        self.entries[lane as usize] = Entry { older: self.newest, newer: NONE, since: Some(since) };
-        match self.newest {
-            NONE => self.oldest = lane,
-            newest => self.entries[newest as usize].newer = lane,
-        }
-        self.newest = lane;
+        let ends = self.entries.len() as u32 - 1;
+        let newest = std::mem::replace(&mut self.entries[ends as usize].older, lane);
+        self.entries[newest as usize].newer = lane;
+        self.entries[lane as usize] = Entry { since, older: newest, newer: ends };
     }
 
     /// Stops a lane's time-out, if it runs.
+    #[inline]
     pub(super) fn stop(&mut self, lane: u32) {
-        let entry = &mut self.entries[lane as usize];
-        if entry.since.take().is_none() {
-            return;
-        }
-        let Entry { older, newer, .. } = *entry;
-        match older {
-            NONE => self.oldest = newer,
-            older => self.entries[older as usize].newer = newer,
-        }
-        match newer {
-            NONE => self.newest = older,
-            newer => self.entries[newer as usize].older = older,
+        let Entry { since, older, newer } = self.entries[lane as usize];
+        if since != IDLE {
+            self.entries[older as usize].newer = newer;
+            self.entries[newer as usize].older = older;
+            self.entries[lane as usize].since = IDLE;
         }
     }
 
     /// The lane whose time-out began first, and when.
     pub(super) fn oldest(&self) -> Option<(u32, Instant)> {
-        let entry = self.entries.get(self.oldest as usize)?;
-        Some((self.oldest, entry.since?))
+        let lane = self.entries.last()?.newer;
+        let since = self.entries[lane as usize].since;
+        (since != IDLE).then_some((lane, since))
     }
 }
 

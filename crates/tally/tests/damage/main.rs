@@ -37,7 +37,7 @@ fn stream() -> Vec<u8> {
     recorder.due(page, intended);
     recorder.error(get, Outcome::Failed, "no");
     let times = Times { intended, ready: intended, sent: intended, done };
-    recorder.ended(page, &times, Outcome::Ok);
+    recorder.ended(page, &times, Outcome::Ok, (0, 0));
     recorder.finish(done);
     sink.close(done, &json!({})).unwrap();
     bytes.bytes()

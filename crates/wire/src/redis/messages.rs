@@ -46,24 +46,29 @@ impl Messages {
                 *input = rest;
                 return Ok(Some(message));
             }
-            if input.is_empty() {
-                return Ok(None);
-            }
-            self.scan = Scan::NEW;
-            match self.scan.go(input)? {
-                Ok(end) => {
-                    let (message, rest) = input.split_at(end);
-                    *input = rest;
-                    return Ok(Some(message));
-                }
-                Err(_wants) => {
-                    self.torn.extend_from_slice(input);
-                    *input = &[];
-                    return Ok(None);
-                }
-            }
+            return self.cut(input);
         }
         self.mend(input)
+    }
+
+    /// Takes a message of any kind off the front of `input`.
+    fn cut<'i>(&mut self, input: &mut &'i [u8]) -> Result<Option<&'i [u8]>, Error> {
+        if input.is_empty() {
+            return Ok(None);
+        }
+        self.scan = Scan::NEW;
+        match self.scan.go(input)? {
+            Ok(end) => {
+                let (message, rest) = input.split_at(end);
+                *input = rest;
+                Ok(Some(message))
+            }
+            Err(_wants) => {
+                self.torn.extend_from_slice(input);
+                *input = &[];
+                Ok(None)
+            }
+        }
     }
 
     /// Goes on with a torn message.

@@ -68,8 +68,13 @@ impl<'a> Reply<'a> {
     pub fn kind(&self) -> Kind {
         match self.bytes {
             [b'$', second, ..] if *second != b'-' => Kind::String,
-            _ => Kind::of(self.line()),
+            _ => self.any_kind(),
         }
+    }
+
+    #[inline(never)]
+    fn any_kind(&self) -> Kind {
+        Kind::of(self.line())
     }
 
     /// The text of a status, error, number or string, empty for null; of an aggregate its number
