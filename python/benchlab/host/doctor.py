@@ -57,22 +57,25 @@ class Look:
 
 def look(seconds: float = LOOK_S, wait: Callable[[float], None] = time.sleep) -> Look:
     """Watches the machine for a moment."""
-    own = {os.getpid(), *leftovers.marked()}
-    watched = [process for process in psutil.process_iter(["name"]) if process.pid not in own]
-    before, spent = psutil.cpu_times(), {process.pid: _cpu_s(process) for process in watched}
+    before = psutil.cpu_times()
+    spent = {process.pid: _cpu_s(process) for process in psutil.process_iter()}
     began = time.monotonic()
     wait(seconds)
     elapsed = max(time.monotonic() - began, 1e-3)
     after = psutil.cpu_times()
+    own = {os.getpid(), *leftovers.marked()}
+    # Those that began meanwhile have used all of theirs meanwhile.
     used = [
-        (str(process.info["name"]), process.pid, (_cpu_s(process) - spent[process.pid]) / elapsed)
-        for process in watched
+        (str(process.info["name"]), process.pid, (_cpu_s(process) - spent.get(process.pid, 0.0)))
+        for process in psutil.process_iter(["name"])
+        if process.pid not in own
     ]
     whole = max(sum(after) - sum(before), 1e-9)
     steal = getattr(after, "steal", 0.0) - getattr(before, "steal", 0.0)
     waiting = after.idle + getattr(after, "iowait", 0.0) - before.idle
     waiting -= getattr(before, "iowait", 0.0)
-    greedy = sorted((row for row in used if row[2] >= BUSY_SHARE), key=lambda row: -row[2])
+    shares = [(name, pid, cpu_s / elapsed) for name, pid, cpu_s in used]
+    greedy = sorted((row for row in shares if row[2] >= BUSY_SHARE), key=lambda row: -row[2])
     busy = min(1.0, max(0.0, 1 - (waiting + steal) / whole))
     return Look(busy, steal / whole, tuple(greedy), elapsed)
 
