@@ -63,6 +63,8 @@ class Status:
             port=port,
             user=unquote(parts.username or "root"),
             password=unquote(parts.password or ""),
+            # By the scheme `mysql:`; to load certificates costs more than a minute of asking.
+            ssl_disabled=True,
             connect_timeout=TIMEOUT_S,
             read_timeout=TIMEOUT_S,
             write_timeout=TIMEOUT_S,
