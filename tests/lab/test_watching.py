@@ -41,6 +41,19 @@ def test_parts_of_seconds_are_no_seconds() -> None:
     assert watch.broken is None, "second 0 came in two parts, and second 2 is the last"
 
 
+def test_a_silence_is_as_slow_as_it_is_long() -> None:
+    def broken(is_even: bool, *completed: int) -> str | None:
+        watch = Watch([parse("latency_p99 > 2s")], is_even=is_even)
+        for second, count in enumerate(completed):
+            watch.see(Progress(second, count, 0, 0.001 if count else None))
+        return watch.broken
+
+    assert broken(True, 100, 0, 0, 0, 0) == "latency_p99 > 2s: 3 in second 3"
+    assert broken(True, 100, 0, 0, 100, 0, 0, 100, 100) is None
+    assert broken(True, 1, 0, 0, 0, 0, 0, 0) is None, "it was as seldom before"
+    assert broken(False, 100, 0, 0, 0, 0) is None, "the load may be what pauses"
+
+
 def test_what_cannot_be_watched_is_refused_beforehand() -> None:
     with pytest.raises(InputError, match="system_memory is not known while a trial runs"):
         check([parse("system_memory > 1GiB")])

@@ -198,8 +198,8 @@ def test_loading_buddies() -> None:
     assert loading_plan(case(PAGE), urls=SHOP, seed=1) is None
 
 
-def test_a_running_database_is_not_filled() -> None:
-    with pytest.raises(InputError, match="already running is not available in this version"):
+def test_a_running_database_is_not_filled_unless_it_is_said_where() -> None:
+    with pytest.raises(InputError, match="already running: write `into: NAME` for data that are"):
         loading_plan(case(BUDDIES, at="sqlite:/srv/app.db"), urls=["sqlite:/srv/app.db"], seed=1)
 
 
@@ -313,7 +313,7 @@ def test_a_file_of_ones_own_is_laid_out_from_end_to_end() -> None:
         found = loading_plan(disk({}), urls=[f"file:/a?size={size}"], seed=1)
         assert found is not None
         write, sync = found["workload"]["transactions"][0]["operations"]
-        assert write["request"] == {"file": {"write": {"bytes": block}}}
+        assert write["request"] == {"file": {"write": {"at": None, "bytes": block}}}
         assert sync["request"] == {"file": {"sync": "data"}}
         assert found["stop"] == {"transactions": count}
         # What it writes is what trials expect to read.

@@ -1,15 +1,17 @@
 """`benchlab try`: the first minute, with nothing to write."""
 
+import os
 import re
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import typer
 
 from benchlab.cli.options import Json
 from benchlab.model.errors import InputError
 from benchlab.model.schemes import ENCRYPTED, SCHEMES
+from benchlab.model.secrets import is_mention
 
 NAMED = re.compile(r"^([A-Za-z][\w.-]*)=([a-z][a-z0-9+.-]*:.*)$", re.DOTALL)
 
@@ -40,13 +42,26 @@ def systems_of(urls: list[str], insecure: bool = False) -> dict[str, dict[str, A
         while unique in found:
             number += 1
             unique = f"{name}-{number}"
-        found[unique] = {"at": url}
+        found[unique] = {"at": hide_password(url, len(found))}
         if insecure and url.partition(":")[0] in ENCRYPTED:
             found[unique]["tls"] = {"verify": False}
     if insecure and not any("tls" in system for system in found.values()):
         listed = ", ".join(f"{scheme}:" for scheme in ENCRYPTED)
         raise InputError(f"--insecure takes any certificate, and no URL here is of {listed}")
     return found
+
+
+def hide_password(url: str, number: int) -> str:
+    """The URL with a variable of the environment in place of its password.
+
+    What is kept of a run has no password in it, and who resumes the run must set the variable.
+    """
+    password = urlsplit(url).password
+    if not password or is_mention(unquote(password)):
+        return url
+    variable = f"TRY_PASSWORD{f'_{number + 1}' if number else ''}"
+    os.environ[variable] = unquote(password)
+    return url.replace(f":{password}@", f":${{env:{variable}}}@", 1)
 
 
 def body_text(body: str) -> str:

@@ -20,6 +20,7 @@ def plan(
     from benchlab.cli.running import check
     from benchlab.judge.comparisons import counting
     from benchlab.lab import building
+    from benchlab.lab.announcing import visits, writes
     from benchlab.lab.budget import estimate_time
     from benchlab.lab.opening import open_experiment
     from benchlab.lab.preflight import check as preflight
@@ -35,6 +36,7 @@ def plan(
     takes = estimate_time(experiment, opened.cases)
     lacks = missing(opened.cases)
     counts = counting(experiment.compare, opened.cases)
+    announced = (*visits(opened.cases), *writes(experiment, opened.cases, opened.folder))
     document: dict[str, Any] = {
         "experiment": experiment.name,
         "question": experiment.question,
@@ -49,6 +51,7 @@ def plan(
         "compare": experiment.compare.model_dump() if experiment.compare else None,
         "seconds": takes.total_s,
         "store": str(root()),
+        "running_systems": list(announced),
         "sources": [record.model_dump() for record in sources.records],
         "notes": [*opened.notes, *sources.notes()],
     }
@@ -65,6 +68,7 @@ def plan(
         compare_line(experiment, counts),
         f"would be written to {root()}",
         *(source_line(record) for record in sources.records),
+        *announced,
         *document["notes"],
     ]
     say(as_json, document, lines)

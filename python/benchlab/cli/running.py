@@ -8,8 +8,10 @@ import typer
 from benchlab.cli import interrupting
 from benchlab.cli.answering import answer
 from benchlab.cli.progress import Display
+from benchlab.lab.announcing import visits, writes
 from benchlab.lab.budget import estimate_time
 from benchlab.lab.opening import Opened, begin
+from benchlab.lab.preflight import check as preflight
 from benchlab.lab.run import execute
 from benchlab.lab.stopping import StopToken
 from benchlab.model import quantities
@@ -30,10 +32,21 @@ def check(opened: Opened) -> None:
         raise InputError(why, key="sessions")
 
 
-def confirm(opened: Opened, *, yes: bool) -> None:
-    """Ask before a run of more than ten minutes, where there is somebody to ask."""
+def confirm(opened: Opened, *, yes: bool, quiet: bool) -> None:
+    """Tell what is written to others' data, and ask, where there is somebody to ask.
+
+    A run of more than ten minutes is asked about, too.
+    """
+    written = writes(opened.experiment, opened.cases, opened.folder)
+    if not quiet:
+        for line in (*visits(opened.cases), *written):
+            print(line, file=sys.stderr)
+    if yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return
+    if written and not typer.confirm("Write there?", default=False, err=True):
+        raise typer.Exit(Exit.DONE)
     takes_s = estimate_time(opened.experiment, opened.cases).total_s
-    if yes or takes_s <= ASK_ABOVE_S or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if takes_s <= ASK_ABOVE_S:
         return
     length = quantities.format(takes_s, "s")
     if not typer.confirm(f"This takes about {length}. Go on?", default=True, err=True):
@@ -52,7 +65,8 @@ def run_opened(
 ) -> None:
     """Run an experiment, or go on with one, and give the answer."""
     check(opened)
-    confirm(opened, yes=yes)
+    preflight(opened.experiment, opened.cases, opened.folder)
+    confirm(opened, yes=yes, quiet=quiet or as_json)
     run = resumed or begin(opened, sys.argv, out)
     stop = StopToken()
     with stop.on_signals(), Display(quiet=quiet or as_json) as display:

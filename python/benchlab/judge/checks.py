@@ -17,6 +17,7 @@ from benchlab.judge.probed import Probed
 from benchlab.model.evidence import Check, CheckVerdict
 from benchlab.model.quantities import format as readable
 from benchlab.model.records import CpuSets
+from benchlab.model.remedies import with_remedy
 from benchlab.stats.little import little_gap
 
 LAG_S, LAG_OF_SERVICE = 0.001, 0.1
@@ -212,23 +213,9 @@ def _reasons(seen: Counted, counts: Mapping[str, float]) -> str:
         if not counts[outcome] and (first is None or any(counts.values())):
             continue
         number = f"{counts[outcome]:.0f} " if counts[outcome] else ""
-        such = f", such as: {_with_remedy(first['message'])}" if first is not None else ""
+        such = f", such as: {with_remedy(first['message'])}" if first is not None else ""
         told.append(f"{number}{word}{such}")
     return "; ".join(told)
-
-
-def _with_remedy(message: str) -> str:
-    """The engine's word, and what can be done where that is not plain."""
-    found = (remedy for words, remedy in _REMEDIES.items() if words in message)
-    return message + next(found, "")
-
-
-_REMEDIES = {
-    "TLS: invalid peer certificate": " (trust its maker by `tls: {ca: FILE}` of the system, or "
-    "take any certificate by `tls: {verify: false}`, in `try` by --insecure)",
-    "NOAUTH": " (give its password by REDISCLI_AUTH, or in the URL as ${env:NAME})",
-}
-"""By words of what the engine or the server says."""
 
 
 def _expects(seen: Counted) -> bool:

@@ -5,20 +5,16 @@ the session ends, where memory allows; otherwise one is up at a time. Absent: th
 """
 
 import random
-import secrets
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-
-import polars
+from collections.abc import Sequence
 
 from benchlab.host import cores, memory
-from benchlab.host.processes import Leash
 from benchlab.lab import events
-from benchlab.lab.building import Builder
-from benchlab.lab.stopping import StopToken
+from benchlab.lab.setting import Setting
+from benchlab.lab.visit import Visit
 from benchlab.load import agent
+from benchlab.load.asking import reason
+from benchlab.load.passwords import password_of
 from benchlab.load.plan import loading_plan
 from benchlab.model.cases import placing
 from benchlab.model.errors import BenchlabError, HostError, InputError
@@ -35,23 +31,6 @@ SPARE_SHARE = 0.1
 """Of the machine's memory must stay free, or systems are started one at a time."""
 
 
-@dataclass(frozen=True)
-class Setting:
-    """What every session of a run shares."""
-
-    leash: Leash
-    folder: Path
-    """For everything temporary."""
-    here: Path
-    """The experiment file's folder."""
-    seed: int
-    stop: StopToken
-    emit: Callable[[events.Event], None]
-    builder: Builder
-    password: str = field(default_factory=lambda: secrets.token_urlsafe(18), repr=False)
-    """Of the servers that the lab makes."""
-
-
 class Fleet:
     """The instances of one session."""
 
@@ -59,6 +38,7 @@ class Fleet:
         self._setting, self._session = setting, session
         self._cases = {instance_key(case): case for case in reversed(cases)}
         self._up: dict[str, Instance] = {}
+        self._visits: dict[str, Visit] = {}
         self._failed: dict[str, HostError] = {}
         self._starts = 0
         self._said: set[str] = set()
@@ -111,6 +91,8 @@ class Fleet:
             raise errors[0]
 
     def _stop(self, key: str) -> None:
+        if key in self._visits and (left := self._visits.pop(key).end()):
+            self._say(left)
         self._up.pop(key).stop(0.0 if self._setting.stop.is_urgent else GRACE_S)
 
     def _try_start(self, key: str) -> None:
@@ -135,7 +117,7 @@ class Fleet:
             cpus=placed(case).system,
             here=setting.here,
             source_of=setting.builder.folder_of,
-            password=setting.password,
+            password=password_of(case) or setting.password,
             seed=f"{setting.seed}/{self._session}/{case.system_name}",
             pause=setting.stop.pause,
         )
@@ -164,7 +146,16 @@ class Fleet:
     def _load(self, key: str, case: Case, instance: Instance) -> None:
         """Brings the data in: from the first session's copy where there can be one."""
         setting = self._setting
-        plan = loading_plan(case, urls=instance.urls, seed=setting.seed, cpus=placed(case).agent)
+        agent_cpus = placed(case).agent
+        with placing(case):
+            plan = loading_plan(
+                case, urls=instance.urls, seed=setting.seed, cpus=agent_cpus, folder=setting.here
+            )
+        visit = None
+        room = setting.folder / f"loading-{self._session}-{self._starts}"
+        if case.system.at:
+            visit = self._visits[key] = Visit(setting, case, instance, room)
+            visit.begin()
         if plan is None:
             return
         number = sorted(self._cases).index(key)
@@ -172,33 +163,25 @@ class Fleet:
         if snapshot.exists():
             instance.restore(snapshot)
             return
-        folder = setting.folder / f"loading-{self._session}-{self._starts}"
-        folder.mkdir()
+        room.mkdir(exist_ok=True)
         outcome = agent.run(
             plan,
-            folder,
+            room,
             leash=setting.leash,
             secrets=instance.secrets,
             should_stop=lambda: setting.stop.is_set,
         )
         if outcome.state != "complete":
             raise StoppedError
-        _check_loaded(case.system_name, folder)
+        # Half a database would be fast.
+        if why := reason(Measurement.read(room / agent.MEASUREMENT)):
+            raise HostError(f"{case.system_name}: its data could not be loaded: {why}")
+        if visit is not None:
+            visit.loaded()
         instance.keep(snapshot)
 
     def _say(self, text: str) -> None:
         self._setting.emit(events.Note(text))
-
-
-def _check_loaded(system: str, folder: Path) -> None:
-    """Raises HostError unless all data arrived: half a database would be fast."""
-    loaded = Measurement.read(folder / agent.MEASUREMENT)
-    failed = loaded.rows.filter(polars.col("kind") == "transaction")
-    count = int(sum(failed[column].sum() for column in ("failed", "timed_out", "unknown")))
-    if count:
-        errors = loaded.events("error")
-        why = str(errors[0]["message"]) if errors else "no reason was given"
-        raise HostError(f"{system}: {count} transactions failed while its data were loaded: {why}")
 
 
 def placed(case: Case) -> CpuSets:

@@ -21,7 +21,7 @@ from benchlab.model.errors import InputError
 from benchlab.model.experiment import Case, Experiment
 from benchlab.model.mentions import variables
 from benchlab.model.tree import fail, format_path, get, join, scalars
-from benchlab.systems import kind_of
+from benchlab.systems import instance_key, kind_of
 
 _OF_PLAN = re.compile(r"workload\.transactions\[(\d+)\](?:\.operations\[(\d+)\])?")
 _OF_LOAD = re.compile(
@@ -49,13 +49,34 @@ def check(experiment: Experiment, cases: Sequence[Case], here: Path) -> None:
             plan = make_plan(
                 case, urls=urls, seed=experiment.seed, session=0, block=0, cpus=cpus, folder=here
             )
-            loading = loading_plan(case, urls=urls, seed=experiment.seed, cpus=cpus)
+            loading = loading_plan(case, urls=urls, seed=experiment.seed, cpus=cpus, folder=here)
             try:
                 agent.check(plan, "")
             except InputError as error:
                 raise error.at(None, None, _key_in_file(case, error.key or "")) from None
             if loading is not None:
                 agent.check(loading, f"loading for {case.name}")
+    _check_placed(cases)
+
+
+def _check_placed(cases: Sequence[Case]) -> None:
+    """Refuses two sorts of data in one place, and a place where no system is already running."""
+    placed_at: dict[tuple[str, ...], str] = {}
+    for case in cases:
+        workload = case.workload
+        with placing(case):
+            if not any(other.system.at for other in cases) and (workload.into or workload.existing):
+                what = "belongs to a system that is already running: the lab makes its own afresh"
+                key = f"workload.data{'.into' if workload.into else ''}"
+                raise InputError(what, key=key)
+            for url in case.system.at if workload.into else ():
+                key = instance_key(case)
+                if placed_at.setdefault((url, workload.into or ""), key) != key:
+                    what = (
+                        f"two cases would put data of their own into {workload.into} of one "
+                        "system: let a factor set workload.data.into, too"
+                    )
+                    raise InputError(what, key="workload.data.into")
 
 
 def missing(cases: Iterable[Case]) -> dict[str, str]:

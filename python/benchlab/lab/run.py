@@ -18,8 +18,9 @@ import benchlab
 from benchlab.host import fingerprint, leftovers
 from benchlab.host.processes import Leash
 from benchlab.lab import budget, building, events, preflight
-from benchlab.lab.fleet import Fleet, Setting
+from benchlab.lab.fleet import Fleet
 from benchlab.lab.neighbours import Presence
+from benchlab.lab.setting import Setting
 from benchlab.lab.stopping import StopToken
 from benchlab.lab.trial import Trials, Turn
 from benchlab.load import agent

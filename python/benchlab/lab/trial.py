@@ -17,7 +17,8 @@ from benchlab.judge.counted import counted
 from benchlab.judge.run import needs_repeat
 from benchlab.judge.trial import TrialJudgement, judge_trial
 from benchlab.lab import events, redirects
-from benchlab.lab.fleet import Setting, placed
+from benchlab.lab.fleet import placed
+from benchlab.lab.setting import Setting
 from benchlab.lab.watch import Watch
 from benchlab.load import agent, null
 from benchlab.load.plan import make_plan
@@ -128,7 +129,7 @@ class Trials:
     def _load(self, turn: Turn, instance: Instance, trial: Trial) -> _Ended:
         """Runs the load beside the probes; says how it ended."""
         setting, case = self._setting, turn.case
-        watch = Watch(self._experiment.abort_when)
+        watch = Watch(self._experiment.abort_when, is_even=not case.load.shape)
 
         def should_stop() -> bool:
             return setting.stop.is_set or watch.broken is not None or instance.died() is not None

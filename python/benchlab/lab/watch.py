@@ -12,6 +12,8 @@ from benchlab.model.experiment import Expression
 
 LIVE = ("errors", "throughput", "latency_p99")
 """Metrics an agent tells of every second."""
+BUSY = 10
+"""So many answers within a second make a second without any a silence."""
 _HOLDS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
@@ -26,12 +28,17 @@ def check(expressions: Sequence[Expression]) -> None:
 
 
 class Watch:
-    """One trial's limits. The warm-up is not held against a system, errors apart."""
+    """One trial's limits. The warm-up is not held against a system, errors apart.
 
-    def __init__(self, expressions: Sequence[Expression]) -> None:
+    Whoever answers nothing at all, though it did before and the load goes on evenly, has been as
+    slow as that by then: a time is held against such a silence too.
+    """
+
+    def __init__(self, expressions: Sequence[Expression], *, is_even: bool = True) -> None:
         self._expressions = tuple(expressions)
         self._ended = self._errors = 0
         self._second: Progress | None = None
+        self._is_even, self._was_busy, self._silent_s = is_even, False, 0
         self.broken: str | None = None
         """The first limit that was broken, with the figure."""
 
@@ -49,8 +56,14 @@ class Watch:
         if whole is not None and told.second <= whole.second:
             return
         self._second = told
-        if whole is not None and whole.second >= 0:
-            figures = {"throughput": float(whole.completed), "latency_p99": whole.p99_s}
+        if whole is None:
+            return
+        self._was_busy |= self._is_even and whole.completed >= BUSY
+        answered = whole.completed + whole.errors > 0
+        self._silent_s = 0 if answered or not self._was_busy else self._silent_s + 1
+        if whole.second >= 0:
+            p99_s = float(self._silent_s) if self._silent_s else whole.p99_s
+            figures = {"throughput": float(whole.completed), "latency_p99": p99_s}
             self._hold(figures, whole.second)
 
     def _hold(self, figures: Mapping[str, float | None], second: int) -> None:

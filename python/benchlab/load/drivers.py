@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
+from benchlab.load import passwords
 from benchlab.load.workloads.asked import readable
 from benchlab.model import quantities
 from benchlab.model.errors import InputError
 from benchlab.model.experiment import Case, Tls
 from benchlab.model.schemes import SCHEMES
-from benchlab.model.secrets import is_mention, mask
+from benchlab.model.secrets import MENTION, is_mention, mask
 
 
 def driver(case: Case, urls: Sequence[str]) -> dict[str, Any]:
@@ -97,7 +98,10 @@ def _mysql(case: Case, urls: Sequence[str]) -> dict[str, Any]:
 def _database(
     case: Case, urls: Sequence[str], by_default: tuple[str, str], protocols: tuple[str, str]
 ) -> dict[str, Any]:
-    """`by_default` are the user and the password's variable; the first protocol is the Plan's."""
+    """What the URL leaves out is said by the files of the system's own client, where it runs.
+
+    `by_default` are the user and the password's variable; the first protocol is the Plan's.
+    """
     first = _alike(case, urls)
     user, password_variable = by_default
     options = parse_qs(first.query, keep_blank_values=True)
@@ -106,11 +110,15 @@ def _database(
         shape = f"{first.scheme}://host:port/DATABASE?protocol={protocols[0]} (or {protocols[1]})"
         what = f"{mask(urls[0])!r} is not {shape}"
         raise InputError(what, key=f"systems.{case.system_name}")
+    said = passwords.kept(first, user) if case.system.at else passwords.Kept()
+    password = _password(case, first, password_variable)
+    if first.password is None and said.password is not None:
+        password = MENTION
     return {
         "targets": _targets(urls),
-        "user": unquote(first.username or user),
-        "password": _password(case, first, password_variable),
-        "database": unquote(first.path.removeprefix("/")) or None,
+        "user": unquote(first.username or "") or said.user or user,
+        "password": password,
+        "database": unquote(first.path.removeprefix("/")) or said.database,
         **({} if protocol == protocols[0] else {"protocol": protocol}),
     }
 

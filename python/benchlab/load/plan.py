@@ -14,9 +14,17 @@ from benchlab.load.bulk import hastened
 from benchlab.load.directory import below
 from benchlab.load.drivers import driver, tls
 from benchlab.load.workloads import BUILT_IN
-from benchlab.load.workloads.asked import Asked, BuiltIn, body_text, readable
+from benchlab.load.workloads.asked import Asked, BuiltIn, Held, body_text, readable
 from benchlab.model.errors import InputError
-from benchlab.model.experiment import Case, Expect, Load, Operation, Transaction, Workload
+from benchlab.model.experiment import (
+    Block,
+    Case,
+    Expect,
+    Load,
+    Operation,
+    Transaction,
+    Workload,
+)
 from benchlab.model.grammar import LATER
 from benchlab.model.schemes import ASKED_BY, SCHEMES
 from benchlab.model.tree import from_plain, join, nearest
@@ -71,39 +79,82 @@ def make_plan(
 
 
 def loading_plan(
-    case: Case, *, urls: Sequence[str], seed: int, cpus: Sequence[int] = ()
+    case: Case,
+    *,
+    urls: Sequence[str],
+    seed: int,
+    cpus: Sequence[int] = (),
+    folder: Path = Path(),
 ) -> dict[str, Any] | None:
-    """The Plan that brings a case's data into a fresh system, or None when it has none.
+    """The Plan that brings a case's data into a system, or None where none are to be brought.
 
     Raises:
-        InputError: when the workload cannot be loaded there.
+        InputError: when the workload cannot be loaded there, or does not say where.
     """
     scheme = _scheme(urls)
     found = _built_in(case, scheme)
-    loading = None if found is None else found[0].load(found[1], scheme)
     if found is None and scheme == "file" and not case.system.at:
         return _laying_out(case, urls, seed, cpus)
-    if loading is None:
+    loading = None if found is None else found[0].load(found[1], scheme)
+    if loading is None and case.system.at and case.workload.into is not None:
+        raise InputError("it has no data to be put anywhere", key="workload.data.into")
+    if loading is None or (case.workload.existing and case.system.at):
         return None
-    if case.system.at:
-        what = f"loading data into a system that is already running {LATER}"
-        raise InputError(what, key=f"systems.{case.system_name}.at")
-    asked = driver(case, urls)
-    if scheme == "sqlite":
+    if case.system.at and case.workload.into is None:
+        what = (
+            f"{case.system_name} is already running: write `into: NAME` for data that are made "
+            "there and taken away again, or `data: existing` to use what is there"
+        )
+        raise InputError(what, key="workload.data")
+    plan = errand(case, loading.asked, loading.transactions, urls, seed, cpus, folder)
+    if scheme == "sqlite" and not case.system.at:
         # A crash while loading costs a fresh start anyway, so nothing waits for the disk.
-        asked["pragmas"] = asked["pragmas"] | {"synchronous": "off"}
-    plan = {
+        plan["driver"]["pragmas"] = plan["driver"]["pragmas"] | {"synchronous": "off"}
+    return hastened(plan)
+
+
+def finding_plan(
+    case: Case, *, urls: Sequence[str], seed: int, folder: Path = Path()
+) -> dict[str, Any] | None:
+    """The Plan that asks whether a case's data are there, all answers to which are right then."""
+    scheme = _scheme(urls)
+    found = _built_in(case, scheme)
+    finding = None if found is None else found[0].find(found[1], scheme)
+    if finding is None:
+        return None
+    return hastened(errand(case, finding.asked, finding.transactions, urls, seed, (), folder))
+
+
+def held(case: Case, urls: Sequence[str]) -> Held | None:
+    """What holds a case's data at these URLs, if it has any."""
+    scheme = _scheme(urls)
+    found = _built_in(case, scheme)
+    loading = None if found is None else found[0].load(found[1], scheme)
+    return None if loading is None else loading.held
+
+
+def errand(
+    case: Case,
+    asked: Asked,
+    transactions: int,
+    urls: Sequence[str],
+    seed: int = 0,
+    cpus: Sequence[int] = (),
+    folder: Path = Path(),
+) -> dict[str, Any]:
+    """The Plan of one client that asks something so many times, one after another."""
+    return {
         "version": VERSION,
         "seeds": seeds(seed, 0, 0),
-        "driver": asked,
-        "workload": _workload(loading.asked, urls),
+        "driver": driver(case, urls),
+        "workload": _workload(asked, urls),
         "schedule": {"closed": {"clients": 1}},
         "warmup_ns": 0,
-        "stop": {"transactions": loading.transactions},
+        "stop": {"transactions": transactions},
         "timeout_ns": _ns(60.0),
+        **tls(case, urls, folder),
         "cpus": list(cpus[:1]),
     }
-    return hastened(plan)
 
 
 LAID_BYTES = 2**23
@@ -112,22 +163,12 @@ LAID_BYTES = 2**23
 
 def _laying_out(case: Case, urls: Sequence[str], seed: int, cpus: Sequence[int]) -> dict[str, Any]:
     """The Plan that writes a file from its beginning to its end, and waits until it is kept."""
-    asked = driver(case, urls)
-    size: int = asked["size_bytes"]
+    size: int = driver(case, urls)["size_bytes"]
     block = math.gcd(size, LAID_BYTES)
-    write = {"name": "write", "request": {"file": {"write": {"bytes": block}}}}
-    sync = {"name": "sync", "request": {"file": {"sync": "data"}}}
-    return {
-        "version": VERSION,
-        "seeds": seeds(seed, 0, 0),
-        "driver": asked,
-        "workload": {"transactions": [{"name": "lay out", "operations": [write, sync]}]},
-        "schedule": {"closed": {"clients": 1}},
-        "warmup_ns": 0,
-        "stop": {"transactions": size // block},
-        "timeout_ns": _ns(60.0),
-        "cpus": list(cpus[:1]),
-    }
+    write = Operation(name="write", write=Block(bytes=block))
+    sync = Operation(name="sync", sync="data")
+    laying = Transaction(name="lay out", operations=(write, sync))
+    return errand(case, Asked((laying,)), size // block, urls, seed, cpus)
 
 
 def seeds(seed: int, session: int, block: int) -> dict[str, int]:
@@ -181,7 +222,14 @@ def _built_in(case: Case, scheme: str) -> tuple[BuiltIn, Workload] | None:
         raise InputError(what, key="workload.name")
     options = built_in.keys.options.read(from_plain(case.workload.options), "workload.options")
     data = built_in.keys.data.read(from_plain(case.workload.data), "workload.data")
-    return built_in, Workload(name=name, options=options, data=data)
+    running = bool(case.system.at)
+    return built_in, Workload(
+        name=name,
+        options=options,
+        data=data,
+        into=case.workload.into if running else None,
+        existing=running and case.workload.existing,
+    )
 
 
 def _asked(case: Case, scheme: str, urls: Sequence[str], folder: Path) -> Asked:

@@ -164,6 +164,10 @@ class Workload(Frozen):
 
     name: str | None = None
     data: dict[str, Any] = {}
+    into: str | None = None
+    """Where its data are put at a system that is already running; made there, and taken away."""
+    existing: bool = False
+    """Whether it uses what a system that is already running has; that is counted and stays."""
     options: dict[str, Any] = {}
     """As written; the workload itself reads their units."""
     mix: tuple[Transaction, ...] = ()

@@ -101,7 +101,8 @@ _RUN = Reading(_command, _COMMAND.schema())
 
 def _ready(node: Node, key: str) -> Ready:
     fields = _READY.read(node, key)
-    one_of(node, key, ("port", "url", "log"))
+    if fields.keys() != {"timeout"}:
+        one_of(node, key, ("port", "url", "log"))
     return Ready.model_validate(fields)
 
 
@@ -305,6 +306,10 @@ def read_system(node: Node, name: str, key: str, known: Known) -> System:
     for other in fields:
         if other not in allowed and other in node.entries:
             fail(node.entries[other], join(key, other), f"does not belong to {what}")
+    for other, child in node.entries["ready"].entries.items() if "ready" in fields else ():
+        if scheme is not None and other != "timeout":
+            what = f"does not belong to {what}: its first right answer is waited for"
+            fail(child, join(join(key, "ready"), other), what)
     if kind == "command" and "at" not in fields:
         for needed in ("start", "url"):
             if needed not in fields:
@@ -369,10 +374,15 @@ def _check_address(
         fail(node, key, f"{url!r} is no URL with a host and a port such as http://127.0.0.1:8080/")
 
 
+EXISTING, INTO = "existing", "into"
+"""Keys of `data:` that say where the data are at a system that is already running."""
+_NAME = Text(pattern=r"[a-z][a-z0-9_]{0,30}", example="bench_1, in small letters")
+_PLACED: dict[str, Form] = {EXISTING: mixes.YES_OR_NO, INTO: _NAME}
+
 _LATER_WORKLOAD = ("script", "scripts")
 WORKLOAD_FORMS: dict[str, Form] = {
     "name": Text(),
-    "data": Anything({"type": "object"}),
+    "data": Anything({"anyOf": [{"type": "object"}, {"const": EXISTING}]}),
     "options": Anything({"type": "object"}),
     "mix": mixes.MIX,
     "values": mixes.VALUES,
@@ -388,11 +398,13 @@ def read_workload(node: Node, known: Known, key: str = "workload") -> Workload:
     """
     fields = WORKLOAD.read(node, key)
     if one_of(node, key, ("name", "mix")) == "mix":
-        for other in ("data", "options"):
+        existing = "data" in fields and fields["data"].value == EXISTING
+        for other in ("options",) if existing else ("data", "options"):
             if other in fields:
                 fail(fields[other], join(key, other), "belongs to a built-in workload, not a mix")
         mixes.check_mentions(node, key, fields.get("values", {}))
-        return Workload(mix=tuple(fields["mix"].values()), values=fields.get("values", {}))
+        mix, values = tuple(fields["mix"].values()), fields.get("values", {})
+        return Workload(mix=mix, values=values, existing=existing)
     if "values" in fields:
         fail(node.entries["values"], join(key, "values"), "belongs to a mix")
     return _built_in(node, fields, known, key)
@@ -401,27 +413,34 @@ def read_workload(node: Node, known: Known, key: str = "workload") -> Workload:
 def _built_in(node: Node, fields: dict[str, Any], known: Known, key: str) -> Workload:
     name = fields["name"]
     given = {part: fields.get(part, from_plain({}, node.place)) for part in ("options", "data")}
-    if given["data"].value == "existing":
-        fail(given["data"], join(key, "data"), f"existing {LATER}")
-    if "into" in given["data"].entries:
-        fail(given["data"].entries["into"], join(join(key, "data"), "into"), LATER)
+    given["data"], placed = _split_data(given["data"], join(key, "data"))
     if known.workloads is None:
         for part, child in given.items():
             MapOf(Anything()).read(child, join(key, part))
-        return Workload(name=name, options=given["options"].plain(), data=given["data"].plain())
-    if name not in known.workloads:
+    elif name not in known.workloads:
         listed = ", ".join(sorted(known.workloads))
-        near = nearest(name, known.workloads)
-        fail(
-            node.entries["name"],
-            join(key, "name"),
-            f"no workload {name!r}; there is {listed}",
-            near,
-        )
-    keys = known.workloads[name]
-    keys.options.read(given["options"], join(key, "options"))
-    keys.data.read(given["data"], join(key, "data"))
-    return Workload(name=name, options=given["options"].plain(), data=given["data"].plain())
+        what = f"no workload {name!r}; there is {listed}"
+        fail(node.entries["name"], join(key, "name"), what, nearest(name, known.workloads))
+    else:
+        keys = known.workloads[name]
+        keys.options.read(given["options"], join(key, "options"))
+        keys.data.read(given["data"], join(key, "data"))
+    options, data = given["options"].plain(), given["data"].plain()
+    return Workload(name=name, options=options, data=data, **placed)
+
+
+def _split_data(node: Node, key: str) -> tuple[Node, dict[str, Any]]:
+    """The workload's own keys of `data:`, and those that say where the data are."""
+    if node.value == EXISTING:
+        return from_plain({}, node.place), {EXISTING: True}
+    if not isinstance(node.value, dict):
+        return node, {}
+    own = {name: child for name, child in node.entries.items() if name not in _PLACED}
+    placed = {name: child for name, child in node.entries.items() if name in _PLACED}
+    found = Record(_PLACED).read(Node(placed, place=node.place), key)
+    if found.get(EXISTING) and INTO in found:
+        fail(placed[INTO], join(key, INTO), "data that are there already are not put anywhere")
+    return Node(own, place=node.place), found
 
 
 _RATE = Quantity("1/s", zero=True, high=1e9)

@@ -6,12 +6,12 @@ a pause of random length. Absent: any change to it but that.
 
 import contextlib
 import random
+import re
 import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import psutil
@@ -22,6 +22,7 @@ from benchlab.host.probes import Root
 from benchlab.model.errors import HostError
 from benchlab.model.experiment import Command, System
 from benchlab.model.schemes import SCHEMES
+from benchlab.model.secrets import PASSWORD
 from benchlab.systems import reach
 from benchlab.systems.command import POLL_S, READY_S, fill, how_it_ended, split
 from benchlab.systems.counters import exporter, running
@@ -31,19 +32,21 @@ keys: frozenset[str] = frozenset()
 PAUSE_S = (0.2, 2.0)
 """Least and greatest pause before a session on a system that is not restarted."""
 TAIL_BYTES = 2048
+_PASSWORD = re.compile(r"([^/]*://[^/@]*:)(\$\{env:\w+\})@")
+"""The beginning of a URL whose password is the mention of a variable, up to it, and that."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Reached:
     """A system somebody else started."""
 
-    secrets: Mapping[str, str] = MappingProxyType({})
     counters: Sequence[Source] = ()
     is_pinned = False
     abilities: frozenset[Ability] = frozenset()
 
     def __init__(self, name: str, urls: tuple[str, ...], place: Place) -> None:
         self.name, self.urls, self._place = name, urls, place
+        self.secrets: Mapping[str, str] = {PASSWORD: place.password}
         self.in_process = bool(urls) and _is_embedded(urls[0])
         served = [url for url in urls if not _is_embedded(url)]
         local = [port for host, port in map(reach.address, served) if host in LOOPBACK]
@@ -119,8 +122,15 @@ def start(name: str, system: System, place: Place) -> Reached:
 
 
 def expected_urls(system: System) -> tuple[str, ...]:
-    """Its addresses."""
-    return tuple(fill(url, {}) for url in system.at)
+    """Its addresses, in which a password is still the mention of a variable."""
+    return tuple(_filled(url) for url in system.at)
+
+
+def _filled(url: str) -> str:
+    found = _PASSWORD.match(url)
+    if found is None:
+        return fill(url, {})
+    return fill(found[1], {}) + found[2] + fill(url[found.end(2) :], {})
 
 
 def describe(system: System) -> dict[str, Any]:

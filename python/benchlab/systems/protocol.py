@@ -41,7 +41,8 @@ class Place:
     source_of: Callable[[System], Path | None] = _none
     """The checkout of what a system is built from, ready to be started."""
     password: str = field(default_factory=lambda: secrets.token_urlsafe(18), repr=False)
-    """Of the servers that are made there; the same in all sessions, since data may hold it."""
+    """Of the servers that are made there, the same in all sessions, since data may hold it; of one
+    that is already running, what the files of its own client say."""
     seed: str = ""
     """Of whatever is drawn as it starts."""
     pause: Callable[[float], bool] = _sleep

@@ -20,11 +20,22 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Held:
+    """What holds the data: a table of this name, or all keys and names that begin with it."""
+
+    name: str
+    columns: str = ""
+    """Of a table, as CREATE TABLE has them."""
+
+
+@dataclass(frozen=True)
 class Loading:
     """The data as a load of its own: asked by one client, this many transactions long."""
 
     asked: Asked
     transactions: int
+    held: Held | None = None
+    """What must be made before, where that is not part of it."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +51,22 @@ class BuiltIn:
     case of this name."""
     load: Callable[[Workload, str], Loading | None] = lambda workload, scheme: None
     """How its data come to be, if it has any, in a system of this scheme."""
+    find: Callable[[Workload, str], Loading | None] = lambda workload, scheme: None
+    """What is answered rightly where its data are there already."""
+
+
+def table_in(driver: str, into: str | None, table: str) -> str:
+    """A table in a schema, in a database, or where there are none by a longer name."""
+    if into is None:
+        return table
+    return {"mysql": f"`{into}`.{table}", "sqlite": f'"{into}_{table}"'}.get(
+        driver, f'"{into}".{table}'
+    )
+
+
+def begin_of(into: str | None, key: str) -> str:
+    """The beginning of a key, which says whose it is."""
+    return key if into is None else f"{into}:{key}"
 
 
 def body_text(body: str | None, folder: Path, key: str) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchlab.load.workloads.asked import Asked, BuiltIn, Loading
+from benchlab.load.workloads.asked import Asked, BuiltIn, Held, Loading, table_in
 from benchlab.model.experiment import Expect, Operation, Transaction, Workload
 from benchlab.model.grammar import Choice, Count, Record
 from benchlab.model.sections import WorkloadKeys
@@ -19,6 +19,7 @@ from benchlab.model.sections import WorkloadKeys
 USERS = 100_000
 FEWEST, MOST = 10, 100
 NAME_CHARACTERS = 32
+TABLE, COLUMNS = "users", "id INTEGER PRIMARY KEY, name TEXT NOT NULL"
 _ROWS_AT_ONCE = 1000
 
 
@@ -30,9 +31,9 @@ def _name_of(value: str) -> dict[str, Any]:
     return {"text": {"length": NAME_CHARACTERS, "key": value}}
 
 
-def ask(workload: Workload, _urls: Sequence[str], _folder: Path, _case: str) -> Asked:
+def ask(workload: Workload, urls: Sequence[str], _folder: Path, _case: str) -> Asked:
     """The login, its buddies fetched as the option says."""
-    users = _users(workload)
+    users, table = _users(workload), table_in(urls[0].partition(":")[0], workload.into, TABLE)
     values: dict[str, Any] = {
         "user": {"uniform": {"low": 1, "high": users}},
         "user_name": _name_of("user"),
@@ -40,7 +41,7 @@ def ask(workload: Workload, _urls: Sequence[str], _folder: Path, _case: str) -> 
     operations = [
         Operation(
             name="user",
-            sql="SELECT name FROM users WHERE id = ${user}",
+            sql=f"SELECT name FROM {table} WHERE id = ${{user}}",
             expect=Expect(rows="1", first="${user_name}"),
         )
     ]
@@ -59,7 +60,7 @@ def ask(workload: Workload, _urls: Sequence[str], _folder: Path, _case: str) -> 
         operations.append(
             Operation(
                 name="buddy",
-                sql="SELECT name FROM users WHERE id = ${buddies}",
+                sql=f"SELECT name FROM {table} WHERE id = ${{buddies}}",
                 expect=Expect(rows="1", first="${buddy_name}"),
                 for_each="buddies",
             )
@@ -68,30 +69,37 @@ def ask(workload: Workload, _urls: Sequence[str], _folder: Path, _case: str) -> 
         operations.append(
             Operation(
                 name="buddies",
-                sql="SELECT id, name FROM users WHERE id IN (${buddies})",
+                sql=f"SELECT id, name FROM {table} WHERE id IN (${{buddies}})",
                 expect=Expect(rows="${buddies}", keyed="user_name"),
             )
         )
     return Asked((Transaction(name="login", operations=tuple(operations)),), values)
 
 
-def load(workload: Workload, _scheme: str) -> Loading:
+def load(workload: Workload, scheme: str) -> Loading:
     """The table of users, filled by transactions of a thousand rows."""
     users = _users(workload)
     values: dict[str, Any] = {
         "ids": {"batch": {"start": 1, "length": _ROWS_AT_ONCE, "last": users}},
         "name": _name_of("ids"),
     }
-    create = "CREATE TABLE IF NOT EXISTS users (id INTEGER PRIMARY KEY, name TEXT NOT NULL)"
-    insert = "INSERT INTO users (id, name) VALUES (${ids}, ${name})"
-    filling = Transaction(
-        name="load",
-        operations=(
-            Operation(name="schema", sql=create),
-            Operation(name="row", sql=insert, for_each="ids", expect=Expect(rows="1")),
-        ),
+    table, held = table_in(scheme, workload.into, TABLE), Held(TABLE, COLUMNS)
+    create = Operation(name="schema", sql=f"CREATE TABLE IF NOT EXISTS {TABLE} ({COLUMNS})")
+    insert = f"INSERT INTO {table} (id, name) VALUES (${{ids}}, ${{name}})"
+    row = Operation(name="row", sql=insert, for_each="ids", expect=Expect(rows="1"))
+    filling = Transaction(name="load", operations=(row,) if workload.into else (create, row))
+    return Loading(Asked((filling,), values), -(-users // _ROWS_AT_ONCE), held)
+
+
+def find(workload: Workload, scheme: str) -> Loading:
+    """The users are counted."""
+    users, table = _users(workload), table_in(scheme, workload.into, TABLE)
+    count = Operation(
+        name=f"table {table} with the users 1 to {users}",
+        sql=f"SELECT count(*) FROM {table} WHERE id BETWEEN 1 AND {users}",
+        expect=Expect(first=str(users)),
     )
-    return Loading(Asked((filling,), values), -(-users // _ROWS_AT_ONCE))
+    return Loading(Asked((Transaction(name="find", operations=(count,)),)), 1)
 
 
 BUDDIES = BuiltIn(
@@ -103,4 +111,5 @@ BUDDIES = BuiltIn(
     schemes=("sqlite",),
     ask=ask,
     load=load,
+    find=find,
 )

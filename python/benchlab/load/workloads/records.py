@@ -7,19 +7,24 @@ workloads A to F are six settings (`ycsb: A`). Absent: records of several column
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchlab.load.workloads.asked import Asked, BuiltIn, Loading
+from benchlab.load.workloads.asked import Asked, BuiltIn, Held, Loading, begin_of, table_in
 from benchlab.model.errors import InputError
 from benchlab.model.experiment import Expect, Operation, Transaction, Workload
 from benchlab.model.grammar import Choice, Count, Quantity, Record
 from benchlab.model.schemes import SCHEMES
 from benchlab.model.sections import WorkloadKeys
 
+Into = str | None
 RECORDS = 100_000
+TABLE, KEY = "records", "record:"
+"""What holds the records: a table, or keys that begin so."""
+GUEST_S = 86_400
+"""How long memcached keeps what is put into one that is already running."""
 LENGTH = 100
 MANY = 10
 SCAN = 100
@@ -54,7 +59,8 @@ class Dialect:
     """Inserts a record, or overwrites one that is there."""
     read: Operation
     update: Operation
-    schema: Operation | None = None
+    columns: str = ""
+    """Of the table, where there is one."""
     read_many: Operation | None = None
     scan: Operation | None = None
 
@@ -74,85 +80,89 @@ class Dialect:
 _ONE, _CHECKED = Expect(rows="1"), Expect(keyed="value")
 
 
-def _sql(key: str, upsert: str, text: str = "TEXT") -> Dialect:
-    insert = "INSERT INTO records (id, value) VALUES (${id}, ${value})"
-    table = f"CREATE TABLE IF NOT EXISTS records (id {key} PRIMARY KEY, value {text} NOT NULL)"
-    select = "SELECT id, value FROM records WHERE"
-    return Dialect(
-        schema=Operation(name="schema", sql=table),
-        insert=Operation(name="insert", sql=insert),
-        write=Operation(name="insert", sql=f"{insert} {upsert}"),
-        read=Operation(
-            name="read", sql=f"{select} id = ${{id}}", expect=Expect(rows="1", keyed="value")
-        ),
-        read_many=Operation(
-            name="read_many",
-            sql=f"{select} id IN (${{ids}})",
-            expect=Expect(rows="${ids}", keyed="value"),
-        ),
-        update=Operation(
-            name="update", sql="UPDATE records SET value = ${value} WHERE id = ${id}", expect=_ONE
-        ),
-        scan=Operation(
-            name="scan", sql=f"{select} id >= ${{id}} ORDER BY id LIMIT ${{scan}}", expect=_CHECKED
-        ),
-    )
+def _sql(driver: str, key: str, upsert: str, text: str = "TEXT") -> Callable[[Into], Dialect]:
+    columns = f"id {key} PRIMARY KEY, value {text} NOT NULL"
+
+    def dialect(into: Into) -> Dialect:
+        table = table_in(driver, into, TABLE)
+        insert = f"INSERT INTO {table} (id, value) VALUES (${{id}}, ${{value}})"
+        select = f"SELECT id, value FROM {table} WHERE"
+        update = f"UPDATE {table} SET value = ${{value}} WHERE id = ${{id}}"
+        one = f"{select} id = ${{id}}"
+        many, scan = f"{select} id IN (${{ids}})", f"{select} id >= ${{id}} ORDER BY id"
+        checked = Expect(rows="${ids}", keyed="value")
+        return Dialect(
+            columns=columns,
+            insert=Operation(name="insert", sql=insert),
+            write=Operation(name="insert", sql=f"{insert} {upsert}"),
+            read=Operation(name="read", sql=one, expect=Expect(rows="1", keyed="value")),
+            read_many=Operation(name="read_many", sql=many, expect=checked),
+            update=Operation(name="update", sql=update, expect=_ONE),
+            scan=Operation(name="scan", sql=f"{scan} LIMIT ${{scan}}", expect=_CHECKED),
+        )
+
+    return dialect
 
 
-def _redis() -> Dialect:
-    record, taken = "record:${id}", Expect(reply="OK")
+def _redis(into: Into) -> Dialect:
+    record, taken = f"{begin_of(into, KEY)}${{id}}", Expect(reply="OK")
+    many = f"{begin_of(into, KEY)}${{ids}}"
     write = ("SET", record, "${value}")
     return Dialect(
         insert=Operation(name="insert", command=write, expect=taken),
         write=Operation(name="insert", command=write, expect=taken),
         read=Operation(name="read", command=("GET", record), expect=_CHECKED),
-        read_many=Operation(name="read_many", command=("MGET", "record:${ids}"), expect=_CHECKED),
+        read_many=Operation(name="read_many", command=("MGET", many), expect=_CHECKED),
         update=Operation(name="update", command=(*write, "XX"), expect=taken),
     )
 
 
-def _memcached() -> Dialect:
-    record, stored = "record:${id}", Expect(reply="STORED")
-    write = ("set", record, "0", "0", "${value}")
+def _memcached(into: Into) -> Dialect:
+    record, stored = f"{begin_of(into, KEY)}${{id}}", Expect(reply="STORED")
+    many = f"{begin_of(into, KEY)}${{ids}}"
+    # Nobody can list its keys, so what is a guest there goes by itself, at the latest.
+    write = ("set", record, "0", "0" if into is None else str(GUEST_S), "${value}")
     return Dialect(
         insert=Operation(name="insert", command=write, expect=stored),
         write=Operation(name="insert", command=write, expect=stored),
         read=Operation(name="read", command=("get", record), expect=_CHECKED),
-        read_many=Operation(name="read_many", command=("get", "record:${ids}"), expect=_CHECKED),
+        read_many=Operation(name="read_many", command=("get", many), expect=_CHECKED),
         update=Operation(name="update", command=("replace", *write[1:]), expect=stored),
     )
 
 
-def _ldap() -> Dialect:
+def _ldap(into: Into) -> Dialect:
     """Entries right below the URL's base; there is no adding one that may be there."""
-    record, columns = "uid=${id}", {"attributes": ("uid", "description")}
+    above = "" if into is None else f"ou={into}"
+    record, columns = f"uid=${{id}},{above}".rstrip(","), {"attributes": ("uid", "description")}
     one = {"base": record, "scope": "base", **columns}
-    many = {"scope": "one", "filter": "(|(uid=${ids}))", **columns}
+    many = {"base": above, "scope": "one", "filter": "(|(uid=${ids}))", **columns}
     held = {"objectClass": ("account",), "uid": ("${id}",), "description": ("${value}",)}
     changed = {"replace": {"description": ("${value}",)}}
     insert = {"add": {"dn": record, "attributes": held}}
+    checked = Expect(rows="${ids}", keyed="value")
     return Dialect(
         insert=Operation(name="insert", ldap=insert, expect=_ONE),
         write=Operation(name="insert", ldap=insert, expect=_ONE),
         read=Operation(name="read", ldap={"search": one}, expect=Expect(rows="1", keyed="value")),
-        read_many=Operation(
-            name="read_many", ldap={"search": many}, expect=Expect(rows="${ids}", keyed="value")
-        ),
+        read_many=Operation(name="read_many", ldap={"search": many}, expect=checked),
         update=Operation(name="update", ldap={"modify": {"dn": record, **changed}}, expect=_ONE),
     )
 
 
 _ON_CONFLICT = "ON CONFLICT (id) DO UPDATE SET value = excluded.value"
-DIALECTS: Mapping[str, Dialect] = {
-    "sqlite": _sql("INTEGER", _ON_CONFLICT),
-    "postgresql": _sql("BIGINT", _ON_CONFLICT),
-    "memcached": _memcached(),
-    # TEXT is 64 KiB there. What is inserted is called VALUES(...) by MySQL and MariaDB alike.
-    "mysql": _sql("BIGINT", "ON DUPLICATE KEY UPDATE value = VALUES(value)", "MEDIUMTEXT"),
-    "redis": _redis(),
-    "ldap": _ldap(),
+# What is inserted is called VALUES(...) by MySQL and MariaDB alike.
+_ON_DUPLICATE = "ON DUPLICATE KEY UPDATE value = VALUES(value)"
+DIALECTS: Mapping[str, Callable[[Into], Dialect]] = {
+    "sqlite": _sql("sqlite", "INTEGER", _ON_CONFLICT),
+    "postgresql": _sql("postgresql", "BIGINT", _ON_CONFLICT),
+    "memcached": _memcached,
+    # TEXT is 64 KiB there.
+    "mysql": _sql("mysql", "BIGINT", _ON_DUPLICATE, "MEDIUMTEXT"),
+    "redis": _redis,
+    "ldap": _ldap,
 }
-"""By the driver."""
+"""By the driver, for data at their own place or in a place of this name."""
 
 
 def ask(workload: Workload, urls: Sequence[str], _folder: Path, case: str) -> Asked:
@@ -162,11 +172,14 @@ def ask(workload: Workload, urls: Sequence[str], _folder: Path, case: str) -> As
         InputError: when the store cannot do what has a share, or nothing has one.
     """
     scheme = urls[0].partition(":")[0]
-    dialect = DIALECTS[SCHEMES[scheme].driver]
+    dialect = DIALECTS[SCHEMES[scheme].driver](workload.into)
     options = workload.options
     shares, distribution = YCSB[options["ycsb"]] if "ycsb" in options else ({}, "zipfian")
     given = {kind: options[kind] for kind in KINDS if options.get(kind)}
     shares = given or shares or {"read": 1.0}
+    if workload.into is not None and "insert" in shares and SCHEMES[scheme].speaks == "ldap":
+        what = "what trials add to a directory that is already running could not be found again"
+        raise InputError(f"{what}, so nothing is inserted there", key="workload.options.insert")
     distribution = options.get("distribution", distribution)
     records = int(workload.data.get("records", RECORDS))
     values = {
@@ -224,22 +237,54 @@ def _keys(distribution: str, records: int) -> dict[str, Any]:
 
 
 def _text_of(key: str, workload: Workload) -> dict[str, Any]:
-    length = int(workload.data.get("length", LENGTH))
-    return {"text": {"length": length, "key": key, "versioned": True}}
+    return {"text": {"length": _length(workload), "key": key, "versioned": True}}
+
+
+def _length(workload: Workload) -> int:
+    return int(workload.data.get("length", LENGTH))
 
 
 def load(workload: Workload, scheme: str) -> Loading:
     """All records, filled by transactions of a thousand."""
-    dialect = DIALECTS[SCHEMES[scheme].driver]
+    driver = SCHEMES[scheme].driver
+    dialect = DIALECTS[driver](workload.into)
+    insert = dialect.insert.model_copy(update={"for_each": "id"})
+    held = Held(TABLE if dialect.columns else KEY, dialect.columns)
+    if workload.into is not None:
+        return _by_thousands(workload, (insert,), held)
+    make = f"CREATE TABLE IF NOT EXISTS {TABLE} ({dialect.columns})"
+    schema = (Operation(name="schema", sql=make),) if dialect.columns else ()
+    return _by_thousands(workload, (*schema, insert), held)
+
+
+def find(workload: Workload, scheme: str) -> Loading:
+    """Each record is read; where they can be counted, they are, and a thousand are read."""
+    dialect = DIALECTS[SCHEMES[scheme].driver](workload.into)
+    records = int(workload.data.get("records", RECORDS))
+    name = f"record as it is made of the seed, of {_length(workload)} bytes"
+    read = dialect.read.model_copy(update={"for_each": "id", "name": name})
+    if not dialect.columns:
+        return _by_thousands(workload, (read,))
+    table = table_in(SCHEMES[scheme].driver, workload.into, TABLE)
+    count = Operation(
+        name=f"table {table} with the records 1 to {records}",
+        sql=f"SELECT count(*) FROM {table} WHERE id BETWEEN 1 AND {records}",
+        expect=Expect(first=str(records)),
+    )
+    return replace(_by_thousands(workload, (count, read)), transactions=1)
+
+
+def _by_thousands(
+    workload: Workload, operations: tuple[Operation, ...], held: Held | None = None
+) -> Loading:
+    """Operations on each record, a thousand of them a transaction."""
     records = int(workload.data.get("records", RECORDS))
     values = {
         "id": {"batch": {"start": 1, "length": _ROWS_AT_ONCE, "last": records}},
         "value": _text_of("id", workload),
     }
-    schema = () if dialect.schema is None else (dialect.schema,)
-    insert = dialect.insert.model_copy(update={"for_each": "id"})
-    filling = Transaction(name="load", operations=(*schema, insert))
-    return Loading(Asked((filling,), values), -(-records // _ROWS_AT_ONCE))
+    filling = Transaction(name="load", operations=operations)
+    return Loading(Asked((filling,), values), -(-records // _ROWS_AT_ONCE), held)
 
 
 _SHARE = Quantity("")
@@ -266,4 +311,5 @@ RECORDS_WORKLOAD = BuiltIn(
     schemes=tuple(name for name, scheme in SCHEMES.items() if scheme.driver in DIALECTS),
     ask=ask,
     load=load,
+    find=find,
 )
