@@ -7,14 +7,13 @@ from typing import Any
 import jsonschema
 import pytest
 
+from benchlab.lab.opening import KNOWN
 from benchlab.load.plan import loading_plan, make_plan
-from benchlab.load.workloads import known
 from benchlab.model.cases import cases
 from benchlab.model.reading import read_experiment, read_mapping
-from benchlab.model.sections import Known
+from benchlab.systems import kind_of
 
 ROOT = Path(__file__).resolve().parents[2]
-KNOWN = Known(workloads=known())
 SCHEMA = jsonschema.Draft202012Validator(json.loads((ROOT / "docs/plan.schema.json").read_text()))
 VALUES: dict[str, Any] = {
     "zipfian": {"zipfian": {"low": 1, "high": 9, "theta": 0.5, "scramble": True}},
@@ -46,7 +45,7 @@ def refused(plan: Any) -> list[str]:
 def test_every_case_of_the_studies(path: Path) -> None:
     experiment = read_experiment(path.read_text(), file=str(path), full=True, known=KNOWN)
     for case in cases(experiment):
-        urls = ["sqlite:x.db"] if case.system.kind == "sqlite" else ["http://127.0.0.1:80/"]
+        urls = kind_of(case.system_name, case.system).expected_urls(case.system)
         plan = make_plan(case, urls=urls, seed=experiment.seed, session=0, block=0, cpus=[0])
         loading = loading_plan(case, urls=urls, seed=experiment.seed)
         assert not refused(plan)
