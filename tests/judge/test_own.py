@@ -6,12 +6,12 @@ import pytest
 from runs import Course, cases_of, experiment_of, run_of, wobble
 from synthetic import counted
 
-from benchlab.host.samples import COLUMNS
 from benchlab.judge.own import own, steps, units
 from benchlab.judge.probed import Probed, probed
 from benchlab.judge.run import judge_run
 from benchlab.model.experiment import Case, Compare
 from benchlab.model.metrics import metric
+from benchlab.model.records import PROBE_COLUMNS
 
 ORIGIN_NS = 10**12
 
@@ -25,7 +25,7 @@ def seen_by_probes(*lines: tuple[str, str, str, str, list[tuple[float, float]]])
         for at_ns in [ORIGIN_NS + round(at * 1e9)]
         for unit in ["B" if counter.endswith("bytes") else ""]
     ]
-    return probed(polars.DataFrame(rows, schema=COLUMNS, orient="row"), ORIGIN_NS, 5.0)
+    return probed(polars.DataFrame(rows, schema=PROBE_COLUMNS, orient="row"), ORIGIN_NS, 5.0)
 
 
 def every_second(rate: float, start: float = 0.0) -> list[tuple[float, float]]:

@@ -10,9 +10,8 @@ import pytest
 from benchlab import store
 from benchlab.model.errors import HostError, InputError
 from benchlab.model.evidence import Summary
-from benchlab.model.records import RunRecord, TrialRecord
+from benchlab.model.records import PROBE_COLUMNS, RunRecord, TrialRecord
 from benchlab.store import files
-from benchlab.store.runs import PROBE_SCHEMA
 
 
 @pytest.fixture(autouse=True)
@@ -116,7 +115,9 @@ def test_trials_keep_their_order_and_their_files() -> None:
     one.update(one.record.model_copy(update={"used": False}))
     assert not one.record.used
     frame = polars.DataFrame(
-        [(1, 2, "system", "", "cpu_user_s", "counter", "s", 0.5)], schema=PROBE_SCHEMA, orient="row"
+        [(1, 2, "system", "", "cpu_user_s", "counter", "s", 0.5)],
+        schema=PROBE_COLUMNS,
+        orient="row",
     )
     assert one.probes().schema == frame.schema
     one.write_probes(frame)

@@ -11,17 +11,8 @@ from typing import Literal
 
 import polars
 
-COLUMNS: Mapping[str, type[polars.DataType]] = {
-    "before_ns": polars.Int64,
-    "after_ns": polars.Int64,
-    "source": polars.String,
-    "member": polars.String,
-    "counter": polars.String,
-    "kind": polars.String,
-    "unit": polars.String,
-    "value": polars.Float64,
-}
-"""Of the table."""
+from benchlab.model.records import PROBE_COLUMNS
+
 CHUNK_ROWS = 50_000
 Figures = Mapping[tuple[str, str], float]
 """What was seen: (member, counter) to value."""
@@ -44,7 +35,7 @@ class Samples:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._columns: dict[str, list[object]] = {name: [] for name in COLUMNS}
+        self._columns: dict[str, list[object]] = {name: [] for name in PROBE_COLUMNS}
         self._chunks: list[polars.DataFrame] = []
 
     def add(
@@ -67,8 +58,8 @@ class Samples:
         with self._lock:
             if keep is None and len(self._columns["value"]) < CHUNK_ROWS:
                 return
-            columns, self._columns = self._columns, {name: [] for name in COLUMNS}
-        chunk = polars.DataFrame(columns, schema=COLUMNS)
+            columns, self._columns = self._columns, {name: [] for name in PROBE_COLUMNS}
+        chunk = polars.DataFrame(columns, schema=PROBE_COLUMNS)
         self._chunks.append(chunk)
         if keep is not None:
             keep(chunk)
@@ -76,7 +67,7 @@ class Samples:
     def all(self) -> polars.DataFrame:
         """Every row; the table is empty afterwards."""
         with self._lock:
-            rest = polars.DataFrame(self._columns, schema=COLUMNS)
+            rest = polars.DataFrame(self._columns, schema=PROBE_COLUMNS)
             chunks, self._chunks = [*self._chunks, rest], []
-            self._columns = {name: [] for name in COLUMNS}
+            self._columns = {name: [] for name in PROBE_COLUMNS}
         return polars.concat(chunks)

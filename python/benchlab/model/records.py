@@ -1,8 +1,21 @@
-"""What a run writes down about itself as it goes: `run.json` and each trial's `trial.json`."""
+"""What a run writes down as it goes: `run.json`, each trial's `trial.json`, and its probes."""
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from benchlab.model.evidence import Frozen
+
+PROBE_COLUMNS: Mapping[str, type] = {
+    "before_ns": int,
+    "after_ns": int,
+    "source": str,
+    "member": str,
+    "counter": str,
+    "kind": str,
+    "unit": str,
+    "value": float,
+}
+"""Of the table of probes: CLOCK_MONOTONIC around the sample, whose it is, and what it says."""
 
 
 class CpuSets(Frozen):

@@ -8,7 +8,6 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import cached_property
@@ -20,7 +19,7 @@ from pydantic import ValidationError
 
 from benchlab.model.errors import HostError, InputError
 from benchlab.model.evidence import Summary
-from benchlab.model.records import RunRecord, TrialRecord
+from benchlab.model.records import PROBE_COLUMNS, RunRecord, TrialRecord
 from benchlab.store import files, frames
 from benchlab.store.measurement import Measurement
 
@@ -68,7 +67,7 @@ class Trial:
         """What the probes saw, long and tidy; without rows when nothing was sampled."""
         path = self.path / PROBES
         if not path.exists():
-            return polars.DataFrame(schema=PROBE_SCHEMA)
+            return polars.DataFrame(schema=PROBE_COLUMNS)
         return frames.read(path)
 
     def append_probes(self, frame: polars.DataFrame) -> None:
@@ -101,19 +100,6 @@ class Trial:
         if folder is None or not (self.run.path / folder / which / MEASUREMENT).exists():
             return None
         return _measurement(self.run.path / folder / which)
-
-
-PROBE_SCHEMA: Mapping[str, type[polars.DataType]] = {
-    "before_ns": polars.Int64,
-    "after_ns": polars.Int64,
-    "source": polars.String,
-    "member": polars.String,
-    "counter": polars.String,
-    "kind": polars.String,
-    "unit": polars.String,
-    "value": polars.Float64,
-}
-"""Columns of the probes: CLOCK_MONOTONIC around the sample, whose it is, and what it says."""
 
 
 class Run:

@@ -4,15 +4,13 @@ The user `bench` logs in by a random password and may do everything in the datab
 The machine's own option files are not read. Absent: clusters (`galera`), and replicas.
 """
 
-import os
-import subprocess
 from collections.abc import Mapping
 
 from benchlab.host import programs
 from benchlab.model.secrets import MENTION
 from benchlab.systems.counters import mariadb as counters
 from benchlab.systems.members import ServerKind
-from benchlab.systems.reach import ANSWER_S, NotReadyError
+from benchlab.systems.reach import NotReadyError, client_says
 from benchlab.systems.server import Bed, Recipe
 
 USER = "bench"
@@ -69,20 +67,8 @@ def first(bed: Bed) -> str:
 def ask(bed: Bed, sql: str) -> str:
     """The answer to a statement, without headings. Raises NotReadyError where there is none."""
     client = [programs.path("mariadb"), "--no-defaults", "-h127.0.0.1", f"-P{bed.port}"]
-    try:
-        done = subprocess.run(
-            [*client, f"-u{USER}", "-Ne", sql, USER],
-            env={**os.environ, "MYSQL_PWD": bed.password},
-            capture_output=True,
-            text=True,
-            timeout=10 * ANSWER_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise NotReadyError("it does not answer") from error
-    if done.returncode:
-        raise NotReadyError(done.stderr.strip())
-    return done.stdout.strip()
+    asked = [*client, f"-u{USER}", "-Ne", sql, USER]
+    return client_says(asked, {"MYSQL_PWD": bed.password})
 
 
 KIND = ServerKind(

@@ -10,9 +10,7 @@ set), so that a server that is killed leaves none. Absent: promoting a replica.
 """
 
 import ctypes
-import os
 import signal
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,7 +19,7 @@ from benchlab.model.experiment import System
 from benchlab.model.secrets import MENTION
 from benchlab.systems.counters import postgresql as counters
 from benchlab.systems.members import ServerKind
-from benchlab.systems.reach import ANSWER_S, NotReadyError
+from benchlab.systems.reach import NotReadyError, client_says
 from benchlab.systems.server import Bed, Recipe
 
 USER = "bench"
@@ -86,21 +84,7 @@ def recipe(bed: Bed) -> Recipe:
 def ask(bed: Bed, sql: str) -> str:
     """The answer of a member, without headings. Raises NotReadyError where it gives none."""
     asked = [programs.path("psql"), "-qAtX", "-h", "127.0.0.1", "-p", str(bed.port)]
-    try:
-        done = subprocess.run(
-            [*asked, "-U", USER, "postgres"],
-            input=sql,
-            env={**os.environ, "PGPASSWORD": bed.password},
-            capture_output=True,
-            text=True,
-            timeout=10 * ANSWER_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise NotReadyError("it does not answer") from error
-    if done.returncode:
-        raise NotReadyError(done.stderr.strip())
-    return done.stdout.strip()
+    return client_says([*asked, "-U", USER, "postgres"], {"PGPASSWORD": bed.password}, sql)
 
 
 def members(system: System) -> Sequence[str]:

@@ -4,7 +4,10 @@ Absent: load; one request at a time is asked here, to tell whether a system is u
 """
 
 import http.client
+import os
 import ssl
+import subprocess
+from collections.abc import Mapping, Sequence
 from urllib.parse import SplitResult, urlsplit
 
 from benchlab.host import ports
@@ -55,6 +58,28 @@ def accepts(host: str, port: int) -> None:
     """Raises NotReadyError unless somebody accepts a connection there."""
     if not ports.accepts(host, port, ANSWER_S):
         raise NotReadyError(f"nobody accepts connections at {host}:{port}")
+
+
+def client_says(argv: Sequence[str], secret: Mapping[str, str], text: str = "") -> str:
+    """What a client program prints; `secret` is added to its environment, `text` is its input.
+
+    Raises NotReadyError, with what it complains of, where it fails or takes too long.
+    """
+    try:
+        done = subprocess.run(
+            argv,
+            input=text,
+            env={**os.environ, **secret},
+            capture_output=True,
+            text=True,
+            timeout=10 * ANSWER_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise NotReadyError("it does not answer") from error
+    if done.returncode:
+        raise NotReadyError(done.stderr.strip())
+    return done.stdout.strip()
 
 
 def answers(url: str, below: int = 500) -> None:
