@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from benchlab.host.processes import Leash
 from benchlab.load import agent
 from benchlab.load.plan import loading_plan, make_plan
@@ -12,6 +14,10 @@ from benchlab.model.experiment import Case
 from benchlab.model.secrets import PASSWORD
 from benchlab.store.measurement import Measurement
 from benchlab.systems.members import Members
+
+HELD = {psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE, psutil.STATUS_DISK_SLEEP}
+"""Of a tree that is held still: one that has ended waits for its parent, one that forks for its
+child."""
 
 GARBAGE = """
 import socket, sys

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from servers import MIXES, driven
+from servers import HELD, MIXES, driven
 
 from benchlab.host import ports
 from benchlab.host.processes import Leash
@@ -73,7 +73,7 @@ def test_a_server_is_held_still_goes_on_and_is_started_again_with_its_data(
     assert member.process is not None
     tree = member.process.tree()
     server.pause("")
-    assert {psutil.Process(pid).status() for pid in tree} == {psutil.STATUS_STOPPED}
+    assert {psutil.Process(pid).status() for pid in tree} <= HELD
     server.resume("")
     assert driven(case, server, leash, tmp_path / "resumed") == 2000
     server.pause("")
