@@ -1,9 +1,9 @@
 """Systems from git revisions: each commit checked out clean and built once, and told about."""
 
 import shlex
-import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,12 @@ from benchlab.model.errors import HostError, InputError
 from benchlab.model.records import RunRecord
 from benchlab.store import Run
 
-pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+
+@pytest.fixture(autouse=True)
+def needs_git(program: Callable[[str], str]) -> None:
+    """No test here goes without it."""
+    program("git")
+
 
 BUILD = 'sh -c "cp page.txt built.txt && echo ${source} >> ${here}/builds.txt"'
 HELLO_HERE = f"{sys.executable} {HELLO} ${{port}}"

@@ -127,7 +127,7 @@ class Members:
 
     def log_tail(self) -> str:
         """The last lines that they wrote; each line begins with its member where there are more."""
-        share = TAIL_LINES // len(self.members)
+        share = max(1, TAIL_LINES // len(self.members))
         said = []
         for name, member in list(self.members.items()):
             lines = member.log_tail().splitlines()[-share:]

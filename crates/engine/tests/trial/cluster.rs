@@ -13,8 +13,8 @@ use tally::{Counter, Kind};
 use wire::redis::cluster::slot;
 
 use crate::laboratory::{
-    Measured, NullServer, SECOND, beside, free_port, has, measure, measure_each, plan, providers,
-    simulated,
+    Measured, NullServer, SECOND, beside, free_port, has, measure, measure_each, merge, page, plan,
+    providers, simulated,
 };
 
 /// A node in a process of its own, which ends with this value.
@@ -157,28 +157,18 @@ fn meet(node: &Node, other: &Node) {
 fn driver(nodes: &[Node], keys: Value) -> Value {
     let targets: Vec<String> = nodes.iter().map(Node::target).collect();
     let mut driver = json!({"kind": "redis", "targets": targets, "cluster": true});
-    if let (Value::Object(driver), Value::Object(keys)) = (&mut driver, keys) {
-        driver.extend(keys);
-    }
+    merge(&mut driver, keys);
     driver
 }
 
 /// A transaction `page` of these commands and what is expected of each.
 fn asking(commands: &[(Value, Value)]) -> Value {
-    let operation = |(index, (command, expect)): (usize, &(Value, Value))| {
-        json!({
-            "name": format!("c{index}"), "request": {"command": command}, "expect": expect,
-        })
-    };
-    let operations: Vec<Value> = commands.iter().enumerate().map(operation).collect();
-    json!({
-        "values": {
-            "id": {"uniform": {"low": 1, "high": 100}},
-            "text": {"text": {"length": {"low": 0, "high": 300}, "key": "id"}},
-            "ids": {"list": {"low": 1, "high": 100, "length": 9, "distinct": true}},
-        },
-        "transactions": [{"name": "page", "operations": operations}],
-    })
+    let values = json!({
+        "id": {"uniform": {"low": 1, "high": 100}},
+        "text": {"text": {"length": {"low": 0, "high": 300}, "key": "id"}},
+        "ids": {"list": {"low": 1, "high": 100, "length": 9, "distinct": true}},
+    });
+    page(&values, commands)
 }
 
 fn setting_and_getting() -> Value {
@@ -193,9 +183,7 @@ fn trial(driver: &Value, workload: &Value, keys: Value) -> Value {
         "driver": driver, "workload": workload,
         "schedule": {"closed": {"clients": 8}}, "stop": {"transactions": 400},
     });
-    if let (Value::Object(all), Value::Object(keys)) = (&mut all, keys) {
-        all.extend(keys);
-    }
+    merge(&mut all, keys);
     plan("", all)
 }
 

@@ -62,12 +62,23 @@ pub fn simulated(sim: &Value, keys: Value) -> Value {
     plan
 }
 
-fn merge(plan: &mut Value, keys: Value) {
+/// Sets keys of an object.
+pub fn merge(plan: &mut Value, keys: Value) {
     if let Value::Object(keys) = keys {
         for (key, value) in keys {
             plan[key] = value;
         }
     }
+}
+
+/// A workload of one transaction, `page`, of these commands and what is expected of each.
+pub fn page(values: &Value, commands: &[(Value, Value)]) -> Value {
+    let operation = |(index, (command, expect)): (usize, &(Value, Value))| {
+        let name = format!("c{index}");
+        json!({"name": name, "request": {"command": command}, "expect": expect})
+    };
+    let operations: Vec<Value> = commands.iter().enumerate().map(operation).collect();
+    json!({"values": values, "transactions": [{"name": "page", "operations": operations}]})
 }
 
 /// Runs a Plan to its end and reads what it left.

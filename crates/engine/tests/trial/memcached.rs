@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::laboratory::{Measured, NullServer, free_port, has, measure, measure_each, plan};
+use crate::laboratory::{
+    Measured, NullServer, free_port, has, measure, measure_each, merge, page, plan,
+};
 use crate::misdeeds::server;
 
 /// A variable that is set wherever tests run, and what it holds.
@@ -67,32 +69,22 @@ fn driver(ports: &[u16], keys: Value) -> Value {
     let targets: Vec<String> =
         ports.iter().map(|port| format!("memcached://127.0.0.1:{port}")).collect();
     let mut driver = json!({"kind": "memcached", "targets": targets});
-    if let (Value::Object(driver), Value::Object(keys)) = (&mut driver, keys) {
-        driver.extend(keys);
-    }
+    merge(&mut driver, keys);
     driver
 }
 
 /// A transaction `page` of these commands and what is expected of each.
 fn asking(commands: &[(Value, Value)]) -> Value {
-    let operation = |(index, (command, expect)): (usize, &(Value, Value))| {
-        json!({
-            "name": format!("c{index}"), "request": {"command": command}, "expect": expect,
-        })
-    };
-    let operations: Vec<Value> = commands.iter().enumerate().map(operation).collect();
-    json!({
-        "values": {
-            "id": {"uniform": {"low": 1, "high": 50}},
-            "ids": {"list": {"low": 1, "high": 20, "length": {"low": 1, "high": 9}}},
-            "all": {"batch": {"start": 1, "length": 20, "last": 20}},
-            "text": {"text": {"length": {"low": 0, "high": 300}, "key": "id"}},
-            "value": {"text": {"length": 50, "key": "id", "versioned": true}},
-            "bytes": {"bytes": {"length": 100}},
-            "spaced": {"constant": "a b"},
-        },
-        "transactions": [{"name": "page", "operations": operations}],
-    })
+    let values = json!({
+        "id": {"uniform": {"low": 1, "high": 50}},
+        "ids": {"list": {"low": 1, "high": 20, "length": {"low": 1, "high": 9}}},
+        "all": {"batch": {"start": 1, "length": 20, "last": 20}},
+        "text": {"text": {"length": {"low": 0, "high": 300}, "key": "id"}},
+        "value": {"text": {"length": 50, "key": "id", "versioned": true}},
+        "bytes": {"bytes": {"length": 100}},
+        "spaced": {"constant": "a b"},
+    });
+    page(&values, commands)
 }
 
 /// The storing of twenty records.
@@ -110,9 +102,7 @@ fn trial(driver: &Value, workload: &Value, keys: Value) -> Value {
         "driver": driver, "workload": workload,
         "schedule": {"closed": {"clients": 1}}, "stop": {"transactions": 6},
     });
-    if let (Value::Object(all), Value::Object(keys)) = (&mut all, keys) {
-        all.extend(keys);
-    }
+    merge(&mut all, keys);
     plan("", all)
 }
 

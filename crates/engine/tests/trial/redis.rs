@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tally::{Counter, Kind};
 
-use crate::laboratory::{Measured, NullServer, free_port, has, measure, measure_each, plan};
+use crate::laboratory::{
+    Measured, NullServer, free_port, has, measure, measure_each, merge, page, plan,
+};
 
 /// A variable that is set wherever tests run, and what it holds.
 const SECRET: &str = "${env:CARGO_PKG_NAME}";
@@ -58,9 +60,7 @@ impl Redis {
     fn driver(&self, keys: Value) -> Value {
         let target = format!("redis://127.0.0.1:{}", self.port);
         let mut driver = json!({"kind": "redis", "targets": [target], "password": SECRET});
-        if let (Value::Object(driver), Value::Object(keys)) = (&mut driver, keys) {
-            driver.extend(keys);
-        }
+        merge(&mut driver, keys);
         driver
     }
 }
@@ -74,23 +74,13 @@ impl Drop for Redis {
 
 /// A transaction `page` of these commands and what is expected of each.
 fn asking(commands: &[(Value, Value)]) -> Value {
-    let operations: Vec<Value> = commands
-        .iter()
-        .enumerate()
-        .map(|(index, (command, expect))| {
-            let name = format!("c{index}");
-            json!({"name": name, "request": {"command": command}, "expect": expect})
-        })
-        .collect();
-    json!({
-        "values": {
-            "id": {"uniform": {"low": 1, "high": 50}},
-            "text": {"text": {"length": {"low": 0, "high": 300}, "key": "id"}},
-            "ids": {"list": {"low": 1, "high": 50, "length": {"low": 1, "high": 9}}},
-            "database": {"constant": 3},
-        },
-        "transactions": [{"name": "page", "operations": operations}],
-    })
+    let values = json!({
+        "id": {"uniform": {"low": 1, "high": 50}},
+        "text": {"text": {"length": {"low": 0, "high": 300}, "key": "id"}},
+        "ids": {"list": {"low": 1, "high": 50, "length": {"low": 1, "high": 9}}},
+        "database": {"constant": 3},
+    });
+    page(&values, commands)
 }
 
 fn run(driver: &Value, workload: &Value, keys: Value) -> Measured {
@@ -107,9 +97,7 @@ fn trial(driver: &Value, workload: &Value, keys: Value) -> Value {
         "driver": driver, "workload": workload,
         "schedule": {"closed": {"clients": 1}}, "stop": {"transactions": 6},
     });
-    if let (Value::Object(all), Value::Object(keys)) = (&mut all, keys) {
-        all.extend(keys);
-    }
+    merge(&mut all, keys);
     plan("", all)
 }
 
@@ -340,9 +328,7 @@ fn what_redis_is_not_asked_so_is_refused_before_anything_starts() {
     let get = || command(json!(["GET", "k"]));
     let driver = |keys: Value| {
         let mut driver = json!({"kind": "redis", "targets": ["redis://127.0.0.1:1"]});
-        if let (Value::Object(driver), Value::Object(keys)) = (&mut driver, keys) {
-            driver.extend(keys);
-        }
+        merge(&mut driver, keys);
         driver
     };
     let lists = json!(["MGET", "${ids}${ids}", "${ids}-${more}"]);
