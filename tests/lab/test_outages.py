@@ -164,15 +164,24 @@ def test_an_ordinary_user_needs_no_root(theirs: Path, given: str) -> None:
     (theirs / "temporary").mkdir()
     (theirs / "temporary").chmod(0o777)
     group = pwd.getpwnam(NOBODY).pw_gid
-    become = ["setpriv", f"--reuid={NOBODY}", f"--regid={group}", "--clear-groups"]
-    can = subprocess.run([*become, sys.executable, "-c", "import benchlab"], capture_output=True)
+    # The interpreter itself, for the way to it may lead through folders that are root's alone.
+    python = os.path.realpath(sys.executable)
+    become = ["setpriv", f"--reuid={NOBODY}", f"--regid={group}", "--clear-groups", python]
+    environment = {
+        **os.environ,
+        "HOME": "/nonexistent",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        "TMPDIR": str(theirs / "temporary"),
+    }
+    again = "import benchlab, subprocess, sys; subprocess.run([sys.executable, '-V'], check=True)"
+    can = subprocess.run([*become, "-c", again], capture_output=True, env=environment)
     if can.returncode:
         pytest.skip("an ordinary user may not read this folder")
     done = subprocess.run(
-        [*become, sys.executable, str(LABS), str(theirs / "run"), str(theirs / "x.yaml")],
+        [*become, str(LABS), str(theirs / "run"), str(theirs / "x.yaml")],
         capture_output=True,
         text=True,
-        env={**os.environ, "HOME": "/nonexistent", "TMPDIR": str(theirs / "temporary")},
+        env=environment,
         cwd=theirs,
         timeout=250,
     )
