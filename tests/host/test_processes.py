@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from benchlab.host import watchdog
 from benchlab.host.leftovers import marked
 from benchlab.host.processes import Leash
 from benchlab.model.errors import HostError
@@ -212,6 +213,18 @@ def test_a_tree_is_held_still_with_what_it_starts_meanwhile_and_goes_on(leash: L
     assert {psutil.Process(pid).status() for pid in held} <= {"stopped", "zombie", "disk-sleep"}
     process.signal_tree(signal.SIGCONT)
     until(lambda: process.tree()[1:] != held[1:])
+
+
+def test_a_tree_that_will_not_be_held_still_is_told(
+    leash: Leash, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = leash.start(["sleep", "600"])
+    with monkeypatch.context() as deaf:
+        deaf.setattr(watchdog, "send_signal", lambda pid, number: None)
+        with pytest.raises(HostError, match=f"cannot hold process {process.pid} of `sleep` still"):
+            process.hold(timeout_s=0.1)
+    process.hold()
+    assert psutil.Process(process.pid).status() == "stopped"
 
 
 SHARES = """

@@ -81,13 +81,20 @@ class Process:
             watchdog.send_signal(pid, number)
 
     def hold(self, timeout_s: float = 2.0) -> None:
-        """Has everything of the tree stand still, what it starts meanwhile too, until SIGCONT."""
+        """Has everything of the tree stand still, what it starts meanwhile too, until SIGCONT.
+
+        One that is told to while it sleeps past signals, as a shell that has forked does until its
+        child goes on, runs nothing more and is still. Raises HostError where others move on.
+        """
         deadline = time.monotonic() + timeout_s
-        while moving := [pid for pid in self.tree() if not watchdog.is_stopped(pid)]:
+        told: set[int] = set()
+        while moving := [pid for pid in self.tree() if not watchdog.is_still(pid, pid in told)]:
             if time.monotonic() >= deadline:
-                return
+                left = ", ".join(map(str, moving))
+                raise HostError(f"cannot hold process {left} of `{self.argv[0]}` still")
             for pid in moving:
                 watchdog.send_signal(pid, signal.SIGSTOP)
+            told.update(moving)
             self._leash.listen(watchdog.POLL_S)
 
     def stop(self, grace_s: float = 10.0, number: int = signal.SIGTERM) -> None:

@@ -62,9 +62,9 @@ def is_zombie(pid: int) -> bool:
     return _state(pid) in (b"Z", b"X", b"")
 
 
-def is_stopped(pid: int) -> bool:
-    """Whether a process stands still after SIGSTOP; true as well of one that has ended."""
-    return _state(pid) in (b"T", b"t", b"Z", b"X", b"")
+def is_still(pid: int, is_told: bool) -> bool:
+    """Whether a process is stopped or has ended; of one told to stop, whether it only sleeps on."""
+    return _state(pid) in (b"T", b"t", b"Z", b"X", b"", *([b"D"] if is_told else []))
 
 
 def _state(pid: int) -> bytes:
