@@ -114,3 +114,7 @@ def test_a_process_that_will_not_go_keeps_its_folder(
     held = leftovers.Left(folder, "7-abc", 0, (os.getpid(),))
     assert not leftovers.take_away(held)
     assert (folder / leftovers.OWNER).exists()
+
+
+def test_a_folder_that_another_run_has_taken_away_is_gone(tmp_path: Path) -> None:
+    assert leftovers.take_away(leftovers.Left(tmp_path / "benchlab-x", "7-abc", 0, ()))

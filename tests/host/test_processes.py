@@ -227,6 +227,25 @@ def test_a_tree_that_will_not_be_held_still_is_told(
     assert psutil.Process(process.pid).status() == "stopped"
 
 
+def test_who_has_a_keepers_process_id_after_it_is_left_alone(leash: Leash) -> None:
+    process = leash.start(["true"])
+    until(lambda: process.poll() == 0 and leash.is_gone(process))
+    others = subprocess.Popen(["sh", "-c", "sleep 600 & wait"])
+    try:
+        until(lambda: psutil.Process(others.pid).children())
+        # As when the machine's process ids have come round.
+        process.keeper = others.pid
+        assert process.tree() == []
+        process.stop()
+        leash.kill()
+        (theirs,) = psutil.Process(others.pid).children()
+        assert alive(theirs.pid)
+    finally:
+        for child in psutil.Process(others.pid).children():
+            child.kill()
+        others.wait()
+
+
 SHARES = """
 import ctypes, time
 libc = ctypes.CDLL(None)

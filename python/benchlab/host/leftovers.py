@@ -86,11 +86,12 @@ def take_away(left: Left) -> bool:
             return False
         time.sleep(watchdog.POLL_S)
     # The file that says whose it is goes last, so that what cannot be removed is found again.
-    for entry in left.folder.iterdir():
-        if entry.name != OWNER:
-            with contextlib.suppress(OSError):
-                shutil.rmtree(entry) if _is_folder(entry) else entry.unlink()
+    # Another run may be at it too; what is left in the end is what counts.
     with contextlib.suppress(OSError):
+        for entry in left.folder.iterdir():
+            if entry.name != OWNER:
+                with contextlib.suppress(OSError):
+                    shutil.rmtree(entry) if _is_folder(entry) else entry.unlink()
         if [entry.name for entry in left.folder.iterdir()] == [OWNER]:
             shutil.rmtree(left.folder)
     return not left.folder.exists()

@@ -63,6 +63,8 @@ class Process:
 
     def tree(self) -> list[int]:
         """Process ids of everything alive that this program brought along, itself first."""
+        if self._leash.is_gone(self):
+            return []
         return [pid for pid in watchdog.descendants(self.keeper) if not watchdog.is_zombie(pid)]
 
     def is_running(self) -> bool:
@@ -118,6 +120,8 @@ class Process:
 
     def kill(self) -> None:
         """Kills what is left of the tree. Raises HostError when a process cannot be killed."""
+        if self._leash.is_gone(self):
+            return
         if not watchdog.end_tree(self.keeper, set(), term_s=0.0):
             left = ", ".join(str(pid) for pid in self.tree())
             raise HostError(f"cannot end process {left} of `{self.argv[0]}`: end it by hand")
@@ -147,6 +151,7 @@ class Leash:
         self._next = 0
         self._replies: dict[int, dict[str, Any]] = {}
         self._statuses: dict[int, int] = {}
+        self._gone: set[int] = set()
         self._folders: list[Path] = []
         self._started: list[Process] = []
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -248,10 +253,18 @@ class Leash:
             self._take_in()
             return self._statuses.get(process.number)
 
+    def is_gone(self, process: Process) -> bool:
+        """Whether its keeper has told that nothing is left below it.
+
+        The keeper's process id may be another's from then on, whose children are not ours to end.
+        """
+        return process.number in self._gone
+
     def kill(self) -> None:
         """Kills every process at once."""
         for process in self._started:
-            watchdog.end_tree(process.keeper, set(), term_s=0.0)
+            if not self.is_gone(process):
+                watchdog.end_tree(process.keeper, set(), term_s=0.0)
 
     def close(self) -> None:
         """Ends every process, asking first, and removes the folders."""
@@ -294,6 +307,8 @@ class Leash:
                 self._replies[message["reply"]] = message
             elif "exited" in message:
                 self._statuses[message["exited"]] = message["status"]
+            elif "gone" in message:
+                self._gone.add(message["gone"])
 
 
 def tail(path: Path, lines: int = 20) -> str:

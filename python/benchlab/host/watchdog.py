@@ -179,7 +179,7 @@ def _keep(
             break
         if pid == main:
             _say(lab, {"exited": request["id"], "status": os.waitstatus_to_exitcode(status)})
-    _say(lab, {"gone": os.getpid()})
+    _say(lab, {"gone": request["id"]})
     os._exit(0)
 
 
