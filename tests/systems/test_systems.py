@@ -17,9 +17,9 @@ from benchlab.host import ports
 from benchlab.host.processes import Leash
 from benchlab.model.errors import HostError, InputError
 from benchlab.model.experiment import Command, System
-from benchlab.systems import Place, kind_of
+from benchlab.systems import Place, instances, kind_of
 from benchlab.systems import command as commands
-from benchlab.systems.members import Members
+from benchlab.systems.members import TAIL_LINES, Members
 from benchlab.systems.sqlite import FILE
 
 URL = "http://127.0.0.1:${port}/"
@@ -112,6 +112,14 @@ def test_instances_of_a_command_are_members(place: Place) -> None:
     until(lambda: instance.died() == "3 was ended by signal 9")
     instance.stop(5)
     assert all(ports.is_free(member.port) for member in instance.members.values())
+
+
+def test_each_of_many_members_has_a_line_of_the_log(place: Place) -> None:
+    many = Members("api", instances.KIND, python(SLOW, instances=TAIL_LINES + 1), place)
+    for member in many.members.values():
+        member.log.parent.mkdir(parents=True)
+        member.log.write_text("starting\nready\n")
+    assert many.log_tail().splitlines() == [f"{name}: ready" for name in many.members]
 
 
 def test_what_instances_are_wrongly_given_is_told_by_its_key(place: Place) -> None:

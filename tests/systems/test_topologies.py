@@ -162,9 +162,10 @@ def test_a_database_behind_a_balancer_is_asked_as_a_database(
     assert topology.keep(tmp_path / "snapshot")
     topology.restore(tmp_path / "snapshot")
     assert topology.died() is None
-    assert not bring_up({"kind": "haproxy", "before": {"web": {"kind": "nginx"}}}).keep(
-        tmp_path / "x"
-    )
+    farmed = bring_up({"kind": "haproxy", "before": {"web": {"kind": "nginx"}}})
+    roots = dict(farmed.roots)
+    assert not farmed.keep(tmp_path / "x")
+    assert farmed.roots == roots, "who keeps nothing is not started again for it"
     assert not (tmp_path / "x").exists()
 
 

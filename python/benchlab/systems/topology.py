@@ -86,12 +86,14 @@ class Topology:
         return None
 
     def keep(self, snapshot: Path) -> bool:
-        """Copies what the stores hold; false where one of them cannot."""
+        """Copies what the stores hold; false where there are none or one of them cannot."""
+        if not self.stores:
+            return False
         kept = all(self.parts[name].keep(snapshot / name) for name in self.stores)
         if not kept:
             shutil.rmtree(snapshot, ignore_errors=True)
         self._fronts_again()
-        return kept and bool(self.stores)
+        return kept
 
     def restore(self, snapshot: Path) -> None:
         """Puts what the stores held back."""
