@@ -1,10 +1,13 @@
 """`benchlab systems`: which kinds of system there are, what they lack, and having it installed."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from benchlab.cli.options import Json
+
+if TYPE_CHECKING:
+    from benchlab.systems.software import Software
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode=None)
 
@@ -48,11 +51,8 @@ def install(
     )
 
 
-def line(one: object) -> str:
+def line(one: "Software") -> str:
     """A kind in a line."""
-    from benchlab.systems.software import Software
-
-    assert isinstance(one, Software)
     if one.why is not None:
         return f"MISSING  {one.kind}: {one.what}: {one.why}"
     version = f" {one.version}" if one.version else ""
