@@ -64,12 +64,27 @@ def run_opened(
     open_page: bool = False,
 ) -> None:
     """Run an experiment, or go on with one, and give the answer."""
+    run = measure(opened, out=out, resumed=resumed, quiet=quiet or as_json, yes=yes)
+    kept = f"what was measured is kept; its answer: benchlab report {run.id}"
+    with interrupting.Advising(kept):
+        answer(run, as_json=as_json, open_page=open_page)
+
+
+def measure(
+    opened: Opened,
+    *,
+    out: Path | None = None,
+    resumed: Run | None = None,
+    quiet: bool = False,
+    yes: bool = False,
+) -> Run:
+    """Run an experiment, or go on with one."""
     check(opened)
     preflight(opened.experiment, opened.cases, opened.folder)
-    confirm(opened, yes=yes, quiet=quiet or as_json)
+    confirm(opened, yes=yes, quiet=quiet)
     run = resumed or begin(opened, sys.argv, out)
     stop = StopToken()
-    with stop.on_signals(), Display(quiet=quiet or as_json) as display:
+    with stop.on_signals(), Display(quiet=quiet) as display:
         record = execute(
             opened.experiment,
             opened.cases,
@@ -80,6 +95,4 @@ def run_opened(
         )
     if record.state == "interrupted" and record.sessions_done == 0:
         raise typer.Exit(Exit.INTERRUPTED)
-    kept = f"what was measured is kept; its answer: benchlab report {run.id}"
-    with interrupting.Advising(kept):
-        answer(run, as_json=as_json, open_page=open_page)
+    return run

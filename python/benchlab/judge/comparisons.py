@@ -8,10 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isinf
 
+from benchlab.judge.calibration import showable
 from benchlab.judge.cases import CaseJudgement
 from benchlab.model import metrics
 from benchlab.model.evidence import Comparison, Pair, Verdict
 from benchlab.model.experiment import Case, Compare
+from benchlab.model.quantities import significant
+from benchlab.model.records import Calibration
 from benchlab.stats.family import FEWEST_COUNTING
 from benchlab.stats.paired import Paired, pair
 from benchlab.stats.verdicts import Finding, decide, describe
@@ -71,9 +74,16 @@ class _Weighed:
 
 
 def compare_all(
-    compare: Compare, cases: Mapping[str, CaseJudgement], *, explores: bool
+    compare: Compare,
+    cases: Mapping[str, CaseJudgement],
+    *,
+    explores: bool,
+    calibration: Calibration | None = None,
 ) -> tuple[Comparison, ...]:
-    """All comparisons in file order; a skipped candidate leaves them, an exploration has leads."""
+    """All comparisons in file order; a skipped candidate leaves them, an exploration has leads.
+
+    `calibration` is of the machine that measured: none is called equal beyond what it can show.
+    """
     weighed = [
         _weigh(cell, cases[cell.baseline_case], cases[cell.candidate_case])
         for cell in cells(compare, [judged.case for judged in cases.values()])
@@ -87,7 +97,7 @@ def compare_all(
     )
     findings = dict(zip((id(one) for one in family), decided, strict=True))
     return tuple(
-        _counted(one, findings[id(one)], compare, len(family))
+        _counted(one, findings[id(one)], compare, len(family), calibration)
         if id(one) in findings
         else _lead(one, compare)
         for one in weighed
@@ -194,12 +204,20 @@ def _lead(one: _Weighed, compare: Compare) -> Comparison:
 
 
 def _counted(
-    one: _Weighed, found: Finding | None, compare: Compare, comparisons: int
+    one: _Weighed,
+    found: Finding | None,
+    compare: Compare,
+    comparisons: int,
+    calibration: Calibration | None,
 ) -> Comparison:
     shown = found
     if found is None and one.paired is not None:
         shown = describe(one.paired, compare.smallest_effect, comparisons)
     verdict, why = _word(one, found, comparisons)
+    if verdict == "equivalent":
+        noise = showable(calibration, one.cell.metric, len(one.sessions), comparisons)
+        verdict, noted = _among_noise(noise, compare.smallest_effect)
+        why = "; ".join(filter(None, (why, noted)))
     return _comparison(one, shown, why).model_copy(
         update={
             "counts": True,
@@ -228,9 +246,19 @@ def _word(one: _Weighed, found: Finding | None, comparisons: int) -> tuple[Verdi
         notes.append(f"alone it would exclude no difference, among {comparisons} it does not")
     if one.paired is not None and one.paired.by == "difference":
         notes.append("compared by difference, since a value is zero")
-    if found.verdict == "equivalent":
-        notes.append("this machine's noise is not calibrated")
     return found.verdict, "; ".join(notes)
+
+
+def _among_noise(noise: float | None, smallest_effect: float) -> tuple[Verdict, str]:
+    """What is left of `equivalent` once this machine's own noise is known."""
+    if noise is None:
+        return "equivalent", "this machine's noise is not calibrated"
+    if noise <= smallest_effect:
+        return "equivalent", ""
+    why = (
+        f"equal systems would have to differ here by {significant(noise * 100)} % to be told apart"
+    )
+    return "inconclusive", why
 
 
 def _excludes_alone(found: Finding) -> bool:

@@ -60,7 +60,12 @@ def judge_run(experiment: Experiment, cases: Sequence[Case], run: Run) -> Judgem
         else:
             judged[case.name] = _judge(experiment, case, own, record)
     comparisons = (
-        compare_all(experiment.compare, judged, explores=explores(record.sessions))
+        compare_all(
+            experiment.compare,
+            judged,
+            explores=explores(record.sessions),
+            calibration=record.calibration,
+        )
         if experiment.compare is not None
         else ()
     )

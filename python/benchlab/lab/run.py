@@ -27,7 +27,7 @@ from benchlab.load import agent
 from benchlab.model.errors import BenchlabError, HostError, InputError
 from benchlab.model.experiment import Case, Experiment
 from benchlab.model.records import RunRecord, SkippedCase
-from benchlab.store import Run
+from benchlab.store import Run, machines
 from benchlab.store.runs import RUN
 from benchlab.systems import StoppedError, instance_key, kind_of
 
@@ -249,10 +249,12 @@ class _Lab:
         for case in self._all:
             kind = kind_of(case.system_name, case.system)
             systems.setdefault(case.system_name, kind.describe(case.system))
+        host = fingerprint.take()
         record = former.model_copy(
             update={
                 "state": "running",
-                "host": fingerprint.take(),
+                "host": host,
+                "calibration": machines.calibration(host["fingerprint"]),
                 "versions": _versions(),
                 "systems": systems,
                 "sources": self._sources.records,

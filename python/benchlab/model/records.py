@@ -62,6 +62,23 @@ class SourceRecord(Frozen):
     build: str | None = None
 
 
+class Calibration(Frozen):
+    """What this machine made of two equal systems: its own noise."""
+
+    run: str
+    """Whose trials it rests on."""
+    fingerprint: str
+    created_utc: str
+    sessions: int
+    session_s: float
+    """How long a session of one pair took, all told."""
+    spread: dict[str, float]
+    """Standard deviation of a session's log ratio, by metric."""
+    called_different: int
+    comparisons: int
+    """Of six sessions each, on throughput; so many of them were called different."""
+
+
 class RunRecord(Frozen):
     """The recipe of a run and how far it came."""
 
@@ -79,6 +96,8 @@ class RunRecord(Frozen):
     """What the command line changed: `--set`, `--sessions`, `--only`, `--budget`, `--full`."""
     versions: dict[str, Any] = {}
     host: dict[str, Any] = {}
+    calibration: Calibration | None = None
+    """This machine's noise as it was known when the run began."""
     systems: dict[str, Any] = {}
     sources: tuple[SourceRecord, ...] = ()
     skipped: tuple[SkippedCase, ...] = ()

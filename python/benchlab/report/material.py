@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Literal
 
+from benchlab.judge.calibration import showable
 from benchlab.model.evidence import CaseResult, Check, Comparison, Summary
 from benchlab.model.experiment import Experiment
 from benchlab.model.metrics import PER_TRANSACTION
@@ -160,6 +161,18 @@ class Material:
         """δ: the smallest effect that matters, as a share."""
         compare = self.experiment.compare if self.experiment else None
         return compare.smallest_effect if compare else 0.03
+
+    @property
+    def noise(self) -> float | None:
+        """The smallest effect that so many sessions show on this machine, by its calibration.
+
+        Of the metric that is compared first; None where that is not known.
+        """
+        known = self.record.calibration if self.record else None
+        if not self.summary.comparisons:
+            return None
+        metric = self.summary.comparisons[0].metric
+        return showable(known, metric, self.summary.sessions, len(self.counting) or 1)
 
     @property
     def is_of_running(self) -> bool:

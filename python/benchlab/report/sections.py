@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from benchlab.judge.answer import unit_of
 from benchlab.model.evidence import CaseResult, Check, Comparison, Estimate, PromiseResult
+from benchlab.model.quantities import significant
 from benchlab.report import readable
 from benchlab.report.figures import Figures
 from benchlab.report.grouping import Grouping, Panel
@@ -234,6 +235,14 @@ class Sections:
         if not ratios:
             return ""
         return self.figures.show("head-room", min(ratios), f"{min(ratios):.2g}")
+
+    def noise(self) -> Markup | str:
+        """What this machine's own noise lets so many sessions show."""
+        found = self.material.noise
+        if found is None:
+            return "this machine's own noise is not calibrated"
+        shown = self.figures.show("noise", found, f"{significant(100 * found)} %")
+        return Markup("equal systems are told from others here from {} on").format(shown)
 
     def machine(self) -> str:
         """The processor and its cores, in one line."""

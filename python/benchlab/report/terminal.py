@@ -16,6 +16,7 @@ from rich.text import Text
 
 from benchlab.judge.answer import unit_of
 from benchlab.model.evidence import CaseResult, Comparison, Estimate, Verdict
+from benchlab.model.quantities import significant
 from benchlab.report import readable
 from benchlab.report.material import Material, headline_metrics, not_valid
 
@@ -298,6 +299,12 @@ def _rests_on(material: Material) -> Iterable[Text]:
     yield text
     for note in material.notes:
         yield Text.assemble(("note", "yellow"), f"  {clean(note)}")
+    if material.noise is not None:
+        yield Text(
+            f"this machine's own noise, by its calibration: so many sessions show "
+            f"{significant(100 * material.noise)} % and more",
+            style="dim",
+        )
     units = {check.name: check.unit for case in summary.cases for check in case.checks}
     allowed = material.experiment.allow if material.experiment else {}
     for name, limit in allowed.items():

@@ -86,3 +86,9 @@ def over_sessions(values: Sequence[float], confidence: float = CONFIDENCE) -> Ov
         float(np.exp(bound)) if geometric else bound for bound in (found.mean, *limits)
     )
     return OverSessions(mean, low, high, array.size)
+
+
+def share_interval(found: int, count: int) -> tuple[float, float]:
+    """The exact 95 % interval of a share, of `found` among `count` (Clopper and Pearson 1934)."""
+    limits = stats.binomtest(found, count).proportion_ci(CONFIDENCE, method="exact")
+    return float(limits.low), float(limits.high)

@@ -28,6 +28,7 @@ from benchlab.systems.command import POLL_S, READY_S, fill, how_it_ended, split
 from benchlab.systems.counters import exporter, running
 from benchlab.systems.protocol import Ability, Place, StoppedError
 
+summary = "whatever answers at a URL already"
 keys: frozenset[str] = frozenset()
 PAUSE_S = (0.2, 2.0)
 """Least and greatest pause before a session on a system that is not restarted."""

@@ -21,6 +21,7 @@ from benchlab.model.sections import KINDS
 from benchlab.systems.command import fill, run_command
 from benchlab.systems.protocol import Ability, Place
 
+summary = "a file on the disk that is meant, read and written in blocks"
 keys = KINDS["file"]
 SIZE = "64MiB"
 _SETTINGS = ("size", "direct", "folder")

@@ -141,6 +141,10 @@ class Kind(Protocol):
     """A module that brings up one kind of system."""
 
     @property
+    def summary(self) -> str:
+        """What it is, in a line."""
+
+    @property
     def keys(self) -> frozenset[str]:
         """Keys of the experiment file that it takes beside those of every system."""
 

@@ -59,6 +59,7 @@ class Broken:
     """A kind of another package that cannot be loaded: an experiment that uses it is refused."""
 
     why: str
+    summary = "brought by another package, and not to be had"
     keys = frozenset({"settings", "environment", "files"})
 
     def missing(self, system: System) -> str | None:

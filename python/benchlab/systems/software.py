@@ -67,7 +67,7 @@ def look(name: str) -> Software:
     # What a command line needs is told by the file that has it.
     why = None if name == "command" else kind.missing(System(kind=name))
     if not isinstance(kind, ServerKind):
-        return Software(name, (kind.__doc__ or "").split("\n")[0], {}, (), (), why)
+        return Software(name, kind.summary, {}, (), (), why)
     needed = [programs.look(need) for need in kind.needs]
     absent = [program for program in needed if not program.is_there]
     packages = dict.fromkeys(p.package for p in absent if p.package is not None)

@@ -16,6 +16,7 @@ from benchlab.model.sections import KINDS
 from benchlab.systems.command import fill, run_command
 from benchlab.systems.protocol import Ability, Place
 
+summary = "SQLite, in the agent's own process"
 keys = KINDS["sqlite"]
 FILE = "database.sqlite"
 _PARTS = ("", "-wal", "-journal")

@@ -194,6 +194,7 @@ class TopologyKind:
     """Of the one in front."""
     lookup: Lookup
 
+    summary = "a system that others stand behind"
     keys = frozenset[str]()
 
     def missing(self, system: System) -> str | None:

@@ -1,0 +1,41 @@
+"""What is known of machines' own noise, by their fingerprints.
+
+Absent: how it is found out (`judge.calibration`), and what it forbids.
+"""
+
+import json
+import re
+
+from benchlab.model.records import Calibration
+from benchlab.store import files
+from benchlab.store.runs import root
+
+FOLDER = "calibrations"
+
+
+def keep(calibration: Calibration) -> None:
+    """Adds a calibration to those of its machine."""
+    path = root() / FOLDER / f"{calibration.fingerprint}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = [*calibrations(calibration.fingerprint), calibration]
+    files.replace(path, json.dumps([one.model_dump() for one in kept], indent=2))
+
+
+def calibrations(fingerprint: str) -> tuple[Calibration, ...]:
+    """All of a machine's, the oldest first."""
+    path = root() / FOLDER / f"{fingerprint}.json"
+    if not re.fullmatch(r"[0-9a-f]+", fingerprint) or not path.exists():
+        return ()
+    return tuple(Calibration.model_validate(one) for one in json.loads(path.read_bytes()))
+
+
+def calibration(fingerprint: str) -> Calibration | None:
+    """The newest of a machine, with the comparisons of them all; None where there is none."""
+    kept = calibrations(fingerprint)
+    if not kept:
+        return None
+    counts = {
+        "called_different": sum(one.called_different for one in kept),
+        "comparisons": sum(one.comparisons for one in kept),
+    }
+    return kept[-1].model_copy(update=counts)
