@@ -10,7 +10,19 @@ from typing import cast
 import typer
 
 from benchlab import __version__
-from benchlab.cli import doctor, first_minute, listing, plan, remove, report, run, systems, verify
+from benchlab.cli import (
+    compare,
+    doctor,
+    first_minute,
+    listing,
+    plan,
+    query,
+    remove,
+    report,
+    run,
+    systems,
+    verify,
+)
 from benchlab.model.errors import BenchlabError, Exit
 
 UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
@@ -28,6 +40,8 @@ app.command("try")(first_minute.first_minute)
 app.command("plan")(plan.plan)
 app.command("report")(report.report)
 app.command("verify")(verify.verify)
+app.command("compare")(compare.compare)
+app.command("query")(query.query)
 app.command("list")(listing.listing)
 app.command("remove")(remove.remove)
 app.command("doctor")(doctor.doctor)

@@ -105,7 +105,7 @@ def _claims(
         return f"No valid answer: {reasons.pop().rstrip('.')}."
     at = {tuple(comparison.at.items()) for comparison in counting}
     shared = counting[0].at if len(at) == 1 and len(counting[0].at) else {}
-    where = f"at {_levels(shared)}, " if shared else ""
+    where = f"at {levels(shared)}, " if shared else ""
     listed = list(counting)
     if len(listed) > MOST_CLAUSES:
         words = Counter(comparison.verdict for comparison in listed)
@@ -117,8 +117,9 @@ def _claims(
     return f"{_capital(f'{where}{said}')}.{_settle(listed, record)}"
 
 
-def _levels(levels: Mapping[str, str]) -> str:
-    return ", ".join(f"{name}={level}" for name, level in levels.items())
+def levels(named: Mapping[str, str]) -> str:
+    """`clients=8, system=db`."""
+    return ", ".join(f"{name}={level}" for name, level in named.items())
 
 
 def _capital(text: str) -> str:
@@ -127,23 +128,23 @@ def _capital(text: str) -> str:
 
 
 def _claim(one: Comparison, compare: Compare, rate_unit: str, with_levels: bool) -> str:
-    where = f" (at {_levels(one.at)})" if with_levels and one.at else ""
+    where = f" (at {levels(one.at)})" if with_levels and one.at else ""
     what = rate_unit if one.metric == "throughput" else label(one.metric)
-    a, b, figures = one.baseline, one.candidate, _figures(one)
+    a, b, shown = one.baseline, one.candidate, figures(one)
     delta = f"{significant(compare.smallest_effect * 100)}{SPACE}%"
     match one.verdict:
         case "better" | "worse":
             bound = ", at least" if one.why.startswith("at least") else ""
-            return f"{b} {_ratio(one, what)}{where} ({figures}{bound})"
+            return f"{b} {_ratio(one, what)}{where} ({shown}{bound})"
         case "different-but-small":
             too_small = f"differs from {a} in {what}{where}, but by less than the {delta}"
-            return f"{b} {too_small} that matter ({figures})"
+            return f"{b} {too_small} that matter ({shown})"
         case "equivalent":
-            return f"{b} and {a} are equal in {what}{where} to within {delta} ({figures})"
+            return f"{b} and {a} are equal in {what}{where} to within {delta} ({shown})"
         case "inconclusive":
             could = "" if one.detectable is None else f"; {_could(one)}"
             differs = f"whether {b} differs from {a} in {what}{where}"
-            return f"it cannot be told {differs} ({figures}{could})"
+            return f"it cannot be told {differs} ({shown}{could})"
         case _:
             why = one.why.rstrip(".")
             return f"no valid answer on {b} against {a} in {what}{where}: {why}"
@@ -162,7 +163,8 @@ def _ratio(one: Comparison, what: str) -> str:
     return f"has {times} the {what} of {one.baseline}, which is {one.verdict}"
 
 
-def _figures(one: Comparison) -> str:
+def figures(one: Comparison) -> str:
+    """A comparison's effect with its interval, in words."""
     if one.effect is None:
         return "no figure"
     effect = _effect(one.effect, one.by, unit_of(one))
@@ -259,10 +261,10 @@ _HEADLINES = ("completion_time", "throughput", "latency_p99", "latency_p50", "se
 
 def _lead(one: Comparison, rate_unit: str) -> str:
     what = rate_unit if one.metric == "throughput" else label(one.metric)
-    where = f" at {_levels(one.at)}" if one.at else ""
+    where = f" at {levels(one.at)}" if one.at else ""
     assert one.effect is not None
     if one.by == "difference":
-        return f"{one.candidate} {_figures(one)} against {one.baseline} in {what}{where}"
+        return f"{one.candidate} {figures(one)} against {one.baseline} in {what}{where}"
     times = f"{significant(1 + one.effect)}{TIMES}"
     return f"{one.candidate} has {times} the {what} of {one.baseline}{where}"
 

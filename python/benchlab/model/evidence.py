@@ -135,3 +135,20 @@ class Summary(Frozen):
     def sessions_used(self) -> int:
         """Sessions that any figure rests on; of those done, some may have given none."""
         return max((case.sessions for case in self.cases), default=0)
+
+
+class Between(Frozen):
+    """What a run says beside an earlier one, or beside the history: never interleaved."""
+
+    format: int = FORMAT
+    experiment: str
+    baseline: str
+    """A run's id, or `history`."""
+    candidate: str
+    """A run's id."""
+    interleaved: Literal[False] = False
+    answer: str
+    changed: tuple[str, ...] = ()
+    """What is known to differ between the runs."""
+    notes: tuple[str, ...] = ()
+    comparisons: tuple[Comparison, ...]

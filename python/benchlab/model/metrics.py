@@ -80,6 +80,16 @@ def _metrics() -> dict[str, Metric]:
 
 METRICS: dict[str, Metric] = _metrics()
 """Every metric by name; those made of a system's own counters come beside these (`made_of`)."""
+HEADLINES = (
+    "throughput",
+    "completion_time",
+    "latency_p50",
+    "latency_p99",
+    "errors",
+    "system_cpu_per_transaction",
+    "system_memory",
+)
+"""The metrics of a compact table, as far as they exist."""
 PER_TRANSACTION = "_per_transaction"
 _RATES = {"": "1/s", "B": "B/s", "s": "cores"}
 """Units of rates: a counter of seconds grows by so many at once, as with cores or sessions."""

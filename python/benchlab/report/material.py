@@ -16,7 +16,7 @@ from typing import Literal
 from benchlab.judge.calibration import showable
 from benchlab.model.evidence import CaseResult, Check, Comparison, Summary
 from benchlab.model.experiment import Experiment
-from benchlab.model.metrics import PER_TRANSACTION
+from benchlab.model.metrics import HEADLINES, PER_TRANSACTION
 from benchlab.model.records import RunRecord
 from benchlab.report.readable import count
 
@@ -222,18 +222,6 @@ class Material:
 def not_valid(case: CaseResult) -> list[Check]:
     """The checks that shade this case's figures."""
     return [check for check in case.checks if check.verdict in ("invalid", "unknown")]
-
-
-HEADLINES = (
-    "throughput",
-    "completion_time",
-    "latency_p50",
-    "latency_p99",
-    "errors",
-    "system_cpu_per_transaction",
-    "system_memory",
-)
-"""The metrics of the compact table, as far as a run has them."""
 
 
 def own_metrics(summary: Summary) -> list[str]:

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from benchlab.judge.answer import unit_of
-from benchlab.model.evidence import CaseResult, Comparison, Estimate, Verdict
+from benchlab.model.evidence import Between, CaseResult, Comparison, Estimate, Verdict
 from benchlab.model.quantities import significant
 from benchlab.report import readable
 from benchlab.report.material import Material, headline_metrics, not_valid
@@ -62,6 +62,23 @@ def render(material: Material, console: Console, page: Path | None = None) -> No
         console.print(_Encodable(part), highlight=False)
 
 
+def render_between(found: Between, console: Console) -> None:
+    """Prints what a run says beside an earlier one."""
+    parts: list[RenderableType] = [Text(), _between_answer(found), Text()]
+    parts += [_comparisons(found.comparisons, console.width), Text()]
+    parts += [Text.assemble(("changed", "yellow"), f"  {clean(line)}") for line in found.changed]
+    parts += [Text.assemble(("note", "yellow"), f"  {clean(line)}") for line in found.notes]
+    for part in parts:
+        console.print(_Encodable(part), highlight=False)
+
+
+def _between_answer(found: Between) -> Text:
+    text = Text()
+    for verdict in dict.fromkeys(one.verdict for one in found.comparisons if one.counts):
+        text.append(*_badge(verdict)).append("  ")
+    return text.append(clean(found.answer), style="bold")
+
+
 class _Encodable:
     """A renderable whose characters the console's encoding has."""
 
@@ -96,7 +113,7 @@ def _parts(material: Material, width: int, page: Path | None) -> Iterable[Render
         yield _cases(material, width)
         yield Text()
     if summary.comparisons:
-        yield _comparisons(material, width)
+        yield _comparisons((*material.counting, *material.leads), width)
         yield Text()
     if summary.promises:
         yield Group(*_promises(material), Text())
@@ -230,8 +247,7 @@ def comparison_name(comparison: Comparison) -> str:
     return clean(f"{comparison.candidate} against {comparison.baseline}{at}")
 
 
-def _comparisons(material: Material, width: int) -> RenderableType:
-    ordered = (*material.counting, *material.leads)
+def _comparisons(ordered: Sequence[Comparison], width: int) -> RenderableType:
     if width < WIDE:
         return Group(*(_comparison_list(c) for c in ordered))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")

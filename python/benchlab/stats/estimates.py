@@ -50,7 +50,7 @@ class OverSessions:
     sessions: int
 
 
-def t_critical(count: int, alpha: float) -> float:
+def t_critical(count: float, alpha: float) -> float:
     """The two-sided critical value of Student's t for `count` values."""
     return float(stats.t.ppf(1 - alpha / 2, count - 1))
 

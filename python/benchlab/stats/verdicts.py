@@ -7,6 +7,7 @@ conclusion holds. Absent: whether the values may be used at all; where not, the 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from benchlab.model.evidence import Verdict
 from benchlab.model.metrics import Direction
@@ -17,6 +18,16 @@ from benchlab.stats.power import detectable, sessions_needed
 
 EQUIVALENCE_CONFIDENCE = 1 - 2 * ALPHA
 """Two one-sided tests at 5 % each are the 90 % interval inside ±δ (Schuirmann 1987)."""
+
+
+class Contrast(Protocol):
+    """A difference of two sides: the intervals of its effect, and what δ is on that scale."""
+
+    def interval(self, confidence: float) -> tuple[float, float] | None:
+        """The interval of the effect."""
+
+    def smallest(self, smallest_effect: float) -> float:
+        """The smallest effect that matters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,23 +106,24 @@ def _decide(
         sessions_needed=found.sessions_needed,
         excludes_zero=excludes,
         disagree=by_flips != by_t,
-        verdict=_word(paired, way, smallest_effect, found.effect, excludes),
+        verdict=word(paired, way, smallest_effect, found.effect, excludes),
     )
 
 
-def _word(
-    paired: Paired, way: Direction, smallest_effect: float, effect: float, excludes_zero: bool
+def word(
+    sides: Contrast, way: Direction, smallest_effect: float, effect: float, excludes_zero: bool
 ) -> Verdict:
-    matters = paired.smallest(smallest_effect)
+    """The verdict on an effect, once it is known whether it excludes zero."""
+    matters = sides.smallest(smallest_effect)
     if excludes_zero and abs(effect) >= matters and way != "none":
         return "better" if (effect > 0) == (way == "up") else "worse"
     if excludes_zero and abs(effect) < matters:
         return "different-but-small"
-    return "equivalent" if is_equivalent(paired, smallest_effect) else "inconclusive"
+    return "equivalent" if is_equivalent(sides, smallest_effect) else "inconclusive"
 
 
-def is_equivalent(paired: Paired, smallest_effect: float) -> bool:
+def is_equivalent(sides: Contrast, smallest_effect: float) -> bool:
     """Whether the 90 % interval of the effect lies inside ±δ (Schuirmann 1987)."""
-    limits = paired.interval(EQUIVALENCE_CONFIDENCE)
-    matters = paired.smallest(smallest_effect)
+    limits = sides.interval(EQUIVALENCE_CONFIDENCE)
+    matters = sides.smallest(smallest_effect)
     return limits is not None and limits[0] >= -matters and limits[1] <= matters

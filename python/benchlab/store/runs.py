@@ -180,9 +180,15 @@ class Run:
         files.replace(self.path / SUMMARY, summary.model_dump_json(indent=2) + "\n")
 
     def summary(self) -> Summary | None:
-        """The answer, if one was given yet."""
+        """The answer, if one was given yet. Raises InputError for one that cannot be read."""
         path = self.path / SUMMARY
-        return Summary.model_validate_json(path.read_bytes()) if path.exists() else None
+        if not path.exists():
+            return None
+        try:
+            return Summary.model_validate_json(path.read_bytes())
+        except ValidationError as error:
+            what = f"cannot be read; make it again: benchlab report {self.id}"
+            raise InputError(what, file=str(path)) from error
 
 
 def root() -> Path:
