@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from benchlab.judge.answer import answer
 from benchlab.judge.cases import CaseJudgement, judge_case, skipped
 from benchlab.judge.comparisons import compare_all
+from benchlab.judge.scaling import scalings
 from benchlab.judge.trial import TrialJudgement, judge_trial, needs_repeat
 from benchlab.model.evidence import PromiseResult, Summary
 from benchlab.model.experiment import Case, Experiment, Expression
@@ -83,6 +84,7 @@ def judge_run(experiment: Experiment, cases: Sequence[Case], run: Run) -> Judgem
             if one.result.state != "skipped"
         ),
         comparisons=comparisons,
+        scalings=scalings(experiment, judged),
     )
     return Judgement(experiment, run, record, summary, judged)
 

@@ -118,6 +118,38 @@ class Comparison(Frozen):
     pairs: tuple[Pair, ...] = ()
 
 
+class Interval(Frozen):
+    """An estimate with its 95 % interval."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+class Scaling(Frozen):
+    """How throughput grows with a factor of numbers, all else equal: the universal scalability law.
+
+    λN / (1 + σ(N - 1) + κN(N - 1)), or why there is none.
+    """
+
+    factor: str
+    at: dict[str, str]
+    levels: tuple[float, ...]
+    """N, ascending."""
+    sessions: int
+    """Those with a rate at every level."""
+    alone_per_second: Interval | None = None
+    """λ: the rate of one alone."""
+    contention: Interval | None = None
+    """σ: the share that waits for the others."""
+    coherence: Interval | None = None
+    """κ: what agreeing costs each pair."""
+    peak: Interval | None = None
+    """N of the greatest rate."""
+    why: str = ""
+    """Why there is no law, or no peak."""
+
+
 class Summary(Frozen):
     """The answer of a run, for machines."""
 
@@ -130,6 +162,7 @@ class Summary(Frozen):
     cases: tuple[CaseResult, ...]
     promises: tuple[PromiseResult, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
+    scalings: tuple[Scaling, ...] = ()
 
     @property
     def sessions_used(self) -> int:

@@ -7,10 +7,12 @@ scaling happens here.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from benchlab.model.evidence import Check, Comparison, Estimate, Verdict
+from benchlab.model.evidence import Check, Comparison, Estimate, Interval, Scaling, Verdict
+from benchlab.model.quantities import significant
 
 SPACE = "\u00a0"
 MINUS = "\u2212"
@@ -221,3 +223,28 @@ def check_figure(check: Check) -> str:
 def count(number: int, word: str) -> str:
     """`1 session`, `8 sessions`."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def scaling_name(found: Scaling) -> str:
+    """What a scaling law is over: `clients (at system=nginx)`."""
+    at = ", ".join(f"{name}={level}" for name, level in found.at.items())
+    return f"{found.factor} (at {at})" if at else found.factor
+
+
+def scaling(found: Scaling) -> list[tuple[str, Interval, str]]:
+    """What is known of a scaling law: its name, its figure, and both as they are shown."""
+
+    def share(value: float) -> str:
+        return f"{significant(100 * value)}{SPACE}%"
+
+    parts: list[tuple[str, Interval | None, Callable[[float], str]]] = [
+        ("one alone", found.alone_per_second, lambda value: f"{significant(value)}/s"),
+        ("contention", found.contention, share),
+        ("coherence", found.coherence, share),
+        ("greatest at", found.peak, significant),
+    ]
+    return [
+        (name, got, f"{show(got.estimate)} [{show(got.low)} … {show(got.high)}]")
+        for name, got, show in parts
+        if got is not None
+    ]

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from benchlab.judge.answer import unit_of
-from benchlab.model.evidence import CaseResult, Check, Comparison, Estimate, PromiseResult
+from benchlab.model.evidence import CaseResult, Check, Comparison, Estimate, PromiseResult, Scaling
 from benchlab.model.quantities import significant
 from benchlab.report import readable
 from benchlab.report.figures import Figures
@@ -243,6 +243,18 @@ class Sections:
             return "this machine's own noise is not calibrated"
         shown = self.figures.show("noise", found, f"{significant(100 * found)} %")
         return Markup("equal systems are told from others here from {} on").format(shown)
+
+    def scaling(self, found: Scaling) -> Markup:
+        """A scaling law in a sentence, or why there is none."""
+        path = f"scalings/{readable.scaling_name(found)}"
+        said = [
+            Markup("{} {}").format(
+                name, self.figures.show(f"{path}/{name}", interval.estimate, shown)
+            )
+            for name, interval, shown in readable.scaling(found)
+        ]
+        head = f"Scaling over {readable.scaling_name(found)}: "
+        return escape(head) + Markup("; ").join([*said, *([found.why] if found.why else [])])
 
     def machine(self) -> str:
         """The processor and its cores, in one line."""

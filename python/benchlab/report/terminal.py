@@ -15,7 +15,14 @@ from rich.table import Table
 from rich.text import Text
 
 from benchlab.judge.answer import unit_of
-from benchlab.model.evidence import Between, CaseResult, Comparison, Estimate, Verdict
+from benchlab.model.evidence import (
+    Between,
+    CaseResult,
+    Comparison,
+    Estimate,
+    Scaling,
+    Verdict,
+)
 from benchlab.model.quantities import significant
 from benchlab.report import readable
 from benchlab.report.material import Material, headline_metrics, not_valid
@@ -117,6 +124,8 @@ def _parts(material: Material, width: int, page: Path | None) -> Iterable[Render
         yield Text()
     if summary.promises:
         yield Group(*_promises(material), Text())
+    if summary.scalings:
+        yield Group(*map(_scaling, summary.scalings), Text())
     yield Group(*_rests_on(material))
     if page is not None:
         yield Text()
@@ -304,6 +313,14 @@ def _promises(material: Material) -> Iterable[Text]:
             else "",
             (f"  {clean(promise.case)}", "dim"),
         )
+
+
+def _scaling(found: Scaling) -> Text:
+    said = [f"{name} {shown}" for name, _, shown in readable.scaling(found)]
+    law = "; ".join([*said, *([found.why] if found.why else [])])
+    return Text.assemble(
+        ("Scaling", "bold"), f" over {clean(readable.scaling_name(found))}: {clean(law)}"
+    )
 
 
 def _rests_on(material: Material) -> Iterable[Text]:
