@@ -7,7 +7,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.
 ENGINES := python/benchlab/bin/agent python/benchlab/bin/nullserver
 SERVERS := $(if $(CI),--required,)
 
-.PHONY: build demo test check bench instructions fuzz wheel servers format clean
+.PHONY: build demo test check bench soak instructions fuzz wheel servers format clean
 
 build: $(VENV)/built
 
@@ -59,6 +59,9 @@ format: build
 bench: build servers
 	for each in http redis postgresql mysql memcached file open known counters; do \
 		$(BIN)/python benches/$$each.py || exit 1; done
+
+soak: build servers
+	$(BIN)/python benches/soak.py
 
 # The engine is built already; with it in one go nothing that both need is compiled anew.
 instructions: build

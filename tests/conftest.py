@@ -1,6 +1,9 @@
 """What all tests share: real servers, skipped loudly for a user and required in CI."""
 
-from collections.abc import Callable
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -31,3 +34,22 @@ def program(request: pytest.FixtureRequest) -> Callable[[str], str]:
         pytest.skip(message)
 
     return find
+
+
+@pytest.fixture
+def small_disk() -> Iterator[Callable[[Path, str], None]]:
+    """Mounts a disk of so many bytes at a folder; skips the test where that is not allowed."""
+    mounted: list[Path] = []
+
+    def mount(folder: Path, size: str) -> None:
+        if os.geteuid() != 0:
+            pytest.skip("mounting a small disk takes root")
+        options = f"size={size},mode=755"
+        argv = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+        if subprocess.run(argv, capture_output=True, check=False).returncode:
+            pytest.skip("mounting is not allowed here")
+        mounted.append(folder)
+
+    yield mount
+    for folder in mounted:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)

@@ -185,28 +185,22 @@ def test_two_labs_never_share_a_run(lab: Callable[[str], OtherLab]) -> None:
     assert first.process.poll() is None
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk takes root")
 def test_a_full_disk_ends_in_one_line_and_loses_nothing(
-    lab: Callable[[str], OtherLab], tmp_path: Path
+    lab: Callable[[str], OtherLab], tmp_path: Path, small_disk: Callable[[Path, str], None]
 ) -> None:
     out = tmp_path / "run"
     out.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(out)]
-    if subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("mounting is not allowed here")
-    try:
-        full = lab(text())
-        full.until_it_says("SessionEnded")
-        rest = subprocess.run(["dd", "if=/dev/zero", f"of={out}/filler", "bs=4k"], check=False)
-        assert rest.returncode != 0
-        errors = full.errors()
-        assert re.search(r"HostError: no room to write .*make room and resume", errors)
-        records = [trial.record for trial in Run(out).trials()]
-        assert [record for record in records if record.used and record.state == "ok"]
-        assert RunRecord.model_validate_json((out / "run.json").read_bytes())
-        assert full.left() == []
-    finally:
-        subprocess.run(["umount", str(out)], check=True)
+    small_disk(out, "8m")
+    full = lab(text())
+    full.until_it_says("SessionEnded")
+    rest = subprocess.run(["dd", "if=/dev/zero", f"of={out}/filler", "bs=4k"], check=False)
+    assert rest.returncode != 0
+    errors = full.errors()
+    assert re.search(r"HostError: no room to write .*make room and resume", errors)
+    records = [trial.record for trial in Run(out).trials()]
+    assert [record for record in records if record.used and record.state == "ok"]
+    assert RunRecord.model_validate_json((out / "run.json").read_bytes())
+    assert full.left() == []
 
 
 @pytest.mark.parametrize("signals", [1, 2])

@@ -219,6 +219,33 @@ def test_a_galera_cluster_loses_a_node_under_load_and_takes_it_back(
     assert held_by == held_by[:1] * 3
 
 
+def test_a_galera_cluster_that_was_killed_as_a_whole_begins_where_its_data_go_furthest(
+    made: Make,
+) -> None:
+    _, system = made("galera", **KEYS["galera"])
+    mariadb.ask(system.members["1"].bed, "CREATE TABLE t (id INT PRIMARY KEY)")
+    system.kill("1")
+    third = system.members["3"].bed
+    until(lambda: galera.status(third, "wsrep_cluster_size") == "2")
+    mariadb.ask(third, "INSERT INTO t VALUES (1), (2)")
+    system.kill("2")
+    system.kill("3")
+    with pytest.raises(HostError, match=r"galera/1 has only what was written .* start that first"):
+        system.restart("1")
+    system.restart("1", "2", "3")
+    assert system.primaries() == ("1", "2", "3")
+    count = "SET wsrep_sync_wait = 1; SELECT COUNT(*) FROM t"
+    assert [mariadb.ask(one.bed, count) for one in system.members.values()] == ["2"] * 3
+
+
+def test_a_redis_cluster_that_was_killed_as_a_whole_is_one_again(made: Make) -> None:
+    _, system = made("redis", masters=3, replicas=1)
+    for member in system.members:
+        system.kill(member)
+    system.restart(*system.members)
+    assert len(system.primaries()) == 3
+
+
 def test_a_galera_cluster_gives_up_a_node_that_is_held_still_grows_and_shrinks(
     made: Make,
 ) -> None:

@@ -128,6 +128,8 @@ def test_data_may_take_long_to_be_written_down(
         ("postgresql", {"shared_buffers": "10TB"}, "shared_buffers"),
         ("redis", {"maxmemry": "1gb"}, "Bad directive or wrong number of arguments"),
         ("mariadb", {"inodb_buffer_pool_size": "1G"}, "unknown variable"),
+        ("mariadb", {"max_connections": "many"}, "'max_connections': unsigned value 0 adjusted"),
+        ("mariadb", {"max_connections": "1000000000"}, "adjusted to"),
         ("openldap", {"maxsiz": "1"}, "unknown directive <maxsiz>"),
         ("memcached", {"memory": "1"}, "option '--memory=1' is ambiguous"),
         ("sphinx", {"rt_feld": "x"}, "unknown key name 'rt_feld'"),
@@ -141,6 +143,7 @@ def test_a_wrong_setting_is_told_in_the_servers_own_words(
     with pytest.raises(HostError) as refused:
         made(kind, settings=settings)
     assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
 def test_files_of_the_experiment_are_served_and_stay_in_their_folder(
@@ -161,6 +164,48 @@ def test_a_user_that_is_not_here_is_told(
     kind = ServerKind("x", ("true",), "http://127.0.0.1:${port}", lambda bed: NOBODYS)
     with pytest.raises(HostError, match="there is no user `no-such-user` here"):
         kind.start("x", System(kind="x"), Place(leash, tmp_path / "system"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("postgresql", "No space left on device"),
+        ("mariadb", "Probably out of disk space"),
+        ("openldap", "there is no room left in "),
+    ],
+)
+def test_a_full_disk_is_told_as_the_reason(
+    kind: str,
+    said: str,
+    leash: Leash,
+    program: Callable[[str], str],
+    small_disk: Callable[[Path, str], None],
+) -> None:
+    made = KINDS[kind]
+    assert isinstance(made, ServerKind)
+    for need in made.needs:
+        program(need)
+    full = leash.folder("full")
+    small_disk(full, "64k" if kind == "openldap" else "8m")
+    with pytest.raises(HostError) as refused:
+        made.start("db", System(kind=kind), Place(leash, full / "system"))
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a user of a server's own takes root")
+def test_a_folder_that_the_servers_user_may_not_enter_is_told_before_anything_starts(
+    leash: Leash, program: Callable[[str], str]
+) -> None:
+    program("psql")
+    private = leash.folder()
+    private.chmod(0o700)
+    with pytest.raises(HostError) as refused:
+        KINDS["postgresql"].start("db", System(kind="postgresql"), Place(leash, private / "system"))
+    why = f"db: its user `postgres` may not enter {private}: "
+    assert (
+        str(refused.value) == f"{why}set TMPDIR to a folder that all users may enter, such as /tmp"
+    )
 
 
 def test_a_kind_from_another_package_is_known_and_a_broken_one_is_refused_with_its_reason(

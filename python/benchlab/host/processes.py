@@ -311,11 +311,17 @@ class Leash:
                 self._gone.add(message["gone"])
 
 
-def tail(path: Path, lines: int = 20) -> str:
-    """The last lines of a text file, however long it is; empty when there is none."""
+def tail(path: Path, lines: int = 20, since: int = 0) -> str:
+    """The last lines of a text file, however long it is; empty when there is none.
+
+    Of one that has not shrunk below it, what was written beyond `since` bytes."""
     if not path.exists():
         return ""
-    text = _last_bytes(path).decode("utf-8", "replace")
+    size = path.stat().st_size
+    kept = _last_bytes(path)
+    if since <= size:
+        kept = kept[max(0, since - (size - len(kept))) :]
+    text = kept.decode("utf-8", "replace")
     return "\n".join(text.splitlines()[-lines:])
 
 

@@ -9,6 +9,7 @@ but for seeing that it answers.
 
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -32,6 +33,13 @@ keys = KINDS["command"]
 READY_S = 30.0
 POLL_S = 0.02
 NOT_HTTP_TRIES = 3
+COMPLAINT_LINES = 200
+COMPLAINT = re.compile(r"\[(ERROR|emerg|ALERT)\]|\b(ALERT|ERROR|FATAL|HINT|error):")
+"""Some servers say much while they go down, and why they do before it."""
+COMPLAINTS, LAST_LINES = 2, 5
+"""How many are told: more follow from the first, and are about less."""
+ROOM_BYTES = 1 << 16
+"""On a disk with less room not even a log can be written."""
 _MENTION = re.compile(
     r"\$\{(port|dir|here|source|pid|[\w-]+\.(?:urls?|host|port|user|password)"
     r"|env:([A-Za-z_][A-Za-z0-9_]*))\}"
@@ -248,7 +256,12 @@ def expected_urls(system: System) -> tuple[str, ...]:
 
 
 def run_command(
-    place: Place, line: str, timeout_s: float, folder: Path, log: Path | None = None
+    place: Place,
+    line: str,
+    timeout_s: float,
+    folder: Path,
+    log: Path | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> None:
     """Runs a command line to its end; what it writes goes to the log, or a file of the folder.
 
@@ -257,17 +270,32 @@ def run_command(
     """
     log = log or folder / ".command"
     log.unlink(missing_ok=True)
-    process = place.leash.start(split(line, "command"), log=log, folder=folder)
+    argv = split(line, "command")
+    process = place.leash.start(argv, log=log, folder=folder, environment=environment)
     deadline = time.monotonic() + timeout_s
     while (status := process.wait(POLL_S)) is None and time.monotonic() < deadline:
         if place.pause(0.0):
             process.kill()
             raise StoppedError
     if status != 0:
-        said = process.log_tail(5)
+        said = process.log_tail(COMPLAINT_LINES)
         process.kill()
         why = f"took longer than {timeout_s:g} s" if status is None else how_it_ended(status)
-        raise HostError(f"`{line}` {why}" + (f": {said}" if said else ""))
+        raise HostError(reasoned(f"`{line}` {why}", said, folder))
+
+
+def complaints(said: Sequence[str]) -> list[str]:
+    """The lines that tell what went wrong, as far as they can be told by how they look."""
+    return [line for line in said if COMPLAINT.search(line)]
+
+
+def reasoned(what: str, said: str, folder: Path) -> str:
+    """How a program ended, and why: by its first complaints, or else by its last words."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    told = complaints(lines)[:COMPLAINTS] or lines[-LAST_LINES:]
+    if shutil.disk_usage(folder).free < ROOM_BYTES:
+        told.append(f"there is no room left in {folder}")
+    return f"{what}: {'; '.join(told)}" if told else f"{what}; it wrote nothing"
 
 
 def split(line: str, key: str) -> list[str]:

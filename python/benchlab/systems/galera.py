@@ -4,11 +4,12 @@
 to those that say where each listens. The driver talks to all nodes, or with `ask: one` to the
 first. The first node makes the data, the others are given them (`wsrep_sst_method`, rsync unless
 set). A node that starts while no other is up begins the cluster, so that after all were stopped in
-order the last one to go is the first to come. Absent: a cluster that was killed as a whole, and an
-arbiter.
+order the last one to go is the first to come. Where all were killed, the one whose data go furthest
+begins, and the others are given what they lack. Absent: an arbiter.
 """
 
 import dataclasses
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,13 +18,15 @@ from benchlab.model.experiment import System
 from benchlab.systems import mariadb
 from benchlab.systems.members import ServerKind
 from benchlab.systems.reach import NotReadyError
-from benchlab.systems.server import Bed, Recipe
+from benchlab.systems.server import Bed, Recipe, Server
 
 NODES = 3
 GIVEN_S = 600.0
 """How long a node may take to be given all data."""
 PROVIDERS = ("/usr/lib/galera", "/usr/lib/galera-4", "/usr/lib64/galera-4")
 """Folders where distributions keep the library."""
+_SEQUENCE = re.compile(r"(?m)^seqno:\s*(-?\d+)")
+_RECOVERED = re.compile(r"WSREP: Recovered position: [0-9a-f-]+:(-?\d+)")
 
 
 def recipe(bed: Bed) -> Recipe:
@@ -55,6 +58,7 @@ def recipe(bed: Bed) -> Recipe:
         said = status(bed, "wsrep_local_state_comment")
         if said != "Synced":
             raise NotReadyError(f"its state is {said or 'none'}")
+        mariadb.heeded(bed)
 
     return dataclasses.replace(
         mariadb.recipe(bed),
@@ -63,6 +67,45 @@ def recipe(bed: Bed) -> Recipe:
         answers=answers,
         ready_s=GIVEN_S,
     )
+
+
+def leader(members: Sequence[Server], again: Sequence[Server]) -> Server:
+    """The node whose data go furthest, made ready to begin the cluster.
+
+    Raises HostError where it is not among those that are started.
+    """
+    reached = {member.name: position(member) for member in members}
+    furthest = max(members, key=lambda one: (reached[one.name], one in again))
+    if furthest not in again:
+        what = f"has only what was written until {max(reached[one.name] for one in again)}"
+        ahead = f"{furthest.name} goes on until {reached[furthest.name]}"
+        raise HostError(f"{again[0].name} {what}, and {ahead}: start that first")
+    state = _state(furthest)
+    if state.exists():
+        text = state.read_text()
+        state.write_text(re.sub(r"(?m)^safe_to_bootstrap:.*$", "safe_to_bootstrap: 1", text))
+    return furthest
+
+
+def position(member: Server) -> int:
+    """The number of the last write in the data of a node that is down; -1 where it has none.
+
+    One that was stopped in order has it in a file; of one that was killed the server is asked,
+    which puts the data in order first.
+    """
+    state = _state(member)
+    if not state.exists():
+        return -1
+    if (said := _SEQUENCE.search(state.read_text())) and int(said[1]) >= 0:
+        return int(said[1])
+    log = member.folder / "recovered"
+    member.prepare([*member.recipe.start, "--wsrep-recover"], log)
+    found = _RECOVERED.findall(log.read_text("utf-8", "replace"))
+    return int(found[-1]) if found else -1
+
+
+def _state(member: Server) -> Path:
+    return member.folder / "data" / "grastate.dat"
 
 
 def status(bed: Bed, name: str) -> str:
@@ -122,6 +165,7 @@ KIND = ServerKind(
     members=members,
     asked=lambda beds: beds[:1] if beds[0].system.ask == "one" else beds,
     join=join,
+    leader=leader,
     primaries=primaries,
     grows="",
     lacks=_missing,

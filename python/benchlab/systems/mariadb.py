@@ -4,13 +4,14 @@ The user `bench` logs in by a random password and may do everything in the datab
 The machine's own option files are not read. Absent: clusters (`galera`), and replicas.
 """
 
+import re
 from collections.abc import Mapping
 
 from benchlab.host import programs
 from benchlab.model.secrets import MENTION
 from benchlab.systems.counters import mariadb as counters
 from benchlab.systems.members import ServerKind
-from benchlab.systems.reach import NotReadyError, client_says
+from benchlab.systems.reach import NotReadyError, RefusedError, client_says
 from benchlab.systems.server import Bed, Recipe
 
 USER = "bench"
@@ -20,6 +21,8 @@ GRANT ALL ON {USER}.* TO {USER}@'127.0.0.1';
 ALTER USER root@localhost IDENTIFIED BY '{{password}}';
 """
 """What the server does as it starts; a password of ours has neither quotes nor backslashes."""
+OTHERWISE = re.compile(r"\[Warning\] .*?(option '.*': .* adjusted to .*)")
+"""How it says that it was started with something else than it was told."""
 
 
 def recipe(bed: Bed) -> Recipe:
@@ -28,6 +31,7 @@ def recipe(bed: Bed) -> Recipe:
     def answers() -> None:
         if (said := ask(bed, "SELECT 42")) != "42":
             raise NotReadyError(f"it answers {said!r}")
+        heeded(bed)
 
     return Recipe(
         prepare=[
@@ -43,6 +47,13 @@ def recipe(bed: Bed) -> Recipe:
         answers=answers,
         data="data",
     )
+
+
+def heeded(bed: Bed) -> None:
+    """Raises RefusedError where it warns that it took a variable for another than it was given."""
+    log = bed.folder.parent / "log"
+    if otherwise := OTHERWISE.search(log.read_text("utf-8", "replace")):
+        raise RefusedError(otherwise[1])
 
 
 def command(bed: Bed, variables: Mapping[str, str]) -> list[str]:

@@ -146,11 +146,17 @@ class Members:
         """Has a member go on after a pause."""
         self._named(member).resume()
 
-    def restart(self, member: str) -> None:
-        """Starts a member again with its data, stopping it in order if it is up; joins it."""
-        one = self._named(member)
-        one.down()
-        self._up(one)
+    def restart(self, *members: str) -> None:
+        """Starts members again with their data, stopping in order those that are up; joins them."""
+        named = [self._named(member) for member in members]
+        again = [one for one in self.members.values() if one in named]
+        for one in reversed(again):
+            one.down()
+        if self._kind.leader is not None and not any(one.is_up() for one in self.members.values()):
+            leader = self._kind.leader(list(self.members.values()), again)
+            again.sort(key=lambda one: one is not leader)
+        for one in again:
+            self._up(one)
         self._join()
 
     def add(self) -> str:
@@ -289,6 +295,11 @@ class ServerKind:
     """Has the members that are up find each other, as often as it is asked.
 
     Raises NotReadyError while they have not."""
+    leader: Callable[[Sequence[Server], Sequence[Server]], Server] | None = None
+    """Whom of the second, which are to be started, the data of all members ask to begin.
+
+    Asked where all are down and have been up; it makes that one ready to begin. Raises HostError
+    where it is none of them."""
     primaries: Callable[[Sequence[Bed]], Sequence[str]] | None = None
     """Which of the members that are up take writes now."""
     grows: str | None = None

@@ -124,8 +124,10 @@ class Able(Instance, Protocol):
     def resume(self, member: str) -> None:
         """Has a member go on after a pause."""
 
-    def restart(self, member: str) -> None:
-        """Starts a member again with its data, and joins it. Raises HostError when it fails."""
+    def restart(self, *members: str) -> None:
+        """Starts members again with their data, and joins them. Raises HostError when it fails.
+
+        Those that need each other to be ready are named together, as when all were killed."""
 
     def add(self) -> str:
         """Makes one more member, starts and joins it. Returns its name."""

@@ -8,10 +8,11 @@ one or several of them a system (`members`).
 
 import os
 import pwd
-import re
 import shlex
 import shutil
 import signal
+import stat
+import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,10 +25,13 @@ from benchlab.model.errors import HostError
 from benchlab.model.experiment import Command, System
 from benchlab.systems import behind as back
 from benchlab.systems.command import (
+    COMPLAINT_LINES,
     POLL_S,
+    complaints,
     file_key,
     fill,
     how_it_ended,
+    reasoned,
     run_command,
     write_own,
 )
@@ -38,9 +42,6 @@ READY_S = 60.0
 PREPARE_S = 120.0
 LOG_LINES = 5
 TAIL_LINES = 20
-COMPLAINT_LINES = 200
-COMPLAINT = re.compile(r"\[ERROR\]|\b(ERROR|FATAL):")
-"""Some servers say much while they go down, and why they do before it."""
 STOP_S = 30.0
 """How long a server may take to put its data in order before they are copied."""
 
@@ -129,7 +130,11 @@ class Server:
         self._names["here"] = str(place.here.absolute())
         self._names |= back.addresses(bed.behind)
         self._told = back.secrets(bed.behind, place.password)
+        # The lab's own folder for temporary files may be no place for the server's user.
+        self._own = {"TMPDIR": str(self.folder)}
         self.process: Process | None = None
+        self._said_before: dict[Path, int] = {}
+        """How long each log was when it was started; what it says of an earlier life is over."""
         self.is_away = False
         """Whether it was ended on purpose, so that its absence is no death."""
         self.is_paused = False
@@ -152,12 +157,17 @@ class Server:
             key = file_key(self._system_name, file)
             write_own(self.folder / "files", file, text, key, is_secret=text != plain)
         self._give_away(self.folder)
+        self._can_be_entered()
         for command in self.recipe.prepare:
-            line = shlex.join(self._as_user(command))
-            try:
-                run_command(self._place, line, PREPARE_S, self.folder)
-            except HostError as error:
-                raise HostError(f"{self.name}: {error}") from error
+            self.prepare(command)
+
+    def prepare(self, command: Sequence[str], log: Path | None = None) -> None:
+        """Runs a command beside it as its user. Raises HostError where it fails."""
+        line = shlex.join(self._as_user(command))
+        try:
+            run_command(self._place, line, PREPARE_S, self.folder, log, self._own)
+        except HostError as error:
+            raise HostError(f"{self.name}: {error}") from error
 
     def up(self, *, is_alone: bool) -> None:
         """Starts it and waits for its first right answer.
@@ -167,11 +177,16 @@ class Server:
         told = {**self._names, **self._told}
         environment = back.environment(self.bed.behind, self.bed.password)
         given = self.bed.system.environment
+        self._said_before = {path: path.stat().st_size for path in self._logs() if path.exists()}
         self.process = self._place.leash.start(
             self._as_user([*self.recipe.start, *(self.recipe.alone if is_alone else ())]),
             log=self.log,
             cpus=self._place.cpus,
-            environment={**environment, **{key: fill(given[key], told) for key in given}},
+            environment={
+                **self._own,
+                **environment,
+                **{key: fill(given[key], told) for key in given},
+            },
             folder=self.folder,
         )
         self.is_away = self.is_paused = False
@@ -240,15 +255,23 @@ class Server:
         """The last lines it wrote."""
         if self.process is not None:
             self.process.trim_log()
-        texts = [tail(path, lines) for path in (self.log, *sorted(self.folder.rglob("*.log")))]
-        return "\n".join(text for text in texts if text)
+        return "\n".join(text for path in self._logs() if (text := tail(path, lines)))
 
     def with_log(self, what: str) -> str:
         """What befell it, and the last lines of its log, after its first complaint."""
         said = self.log_tail(COMPLAINT_LINES).splitlines()
         lines = said[-LOG_LINES:]
-        lines = [line for line in said[:-LOG_LINES] if COMPLAINT.search(line)][:1] + lines
+        lines = [*complaints(said[:-LOG_LINES])[:1], *lines]
         return what + ("; its log ends:\n" + "\n".join(lines) if lines else "; it wrote nothing")
+
+    def with_reason(self, what: str) -> str:
+        """How it ended, and why in its own words, in one line."""
+        before = self._said_before
+        texts = [tail(path, COMPLAINT_LINES, before.get(path, 0)) for path in self._logs()]
+        return reasoned(what, "\n".join(texts), self.folder)
+
+    def _logs(self) -> list[Path]:
+        return [self.log, *sorted(self.folder.rglob("*.log"))]
 
     def _tidy(self) -> None:
         if self.recipe.tidy is not None:
@@ -268,6 +291,18 @@ class Server:
         found = _account(self.recipe.user)
         for each in (path, *path.rglob("*")):
             os.chown(each, found.pw_uid, found.pw_gid, follow_symlinks=False)
+
+    def _can_be_entered(self) -> None:
+        """Raises HostError where the server's user may not enter a folder above its own."""
+        if self.recipe.user is None or os.geteuid() != 0:
+            return
+        for above in reversed(self.folder.parents):
+            # What the mode denies, another right may allow.
+            enter = self._as_user(["test", "-x", str(above)])
+            if not above.stat().st_mode & stat.S_IXOTH and subprocess.run(enter).returncode:
+                why = f"its user `{self.recipe.user}` may not enter {above}"
+                what = "set TMPDIR to a folder that all users may enter, such as /tmp"
+                raise HostError(f"{self.name}: {why}: {what}")
 
 
 def _account(user: str) -> pwd.struct_passwd:
@@ -297,7 +332,7 @@ def wait_for(
             why = str(error)
         for server in servers:
             if ended := server.died():
-                raise HostError(server.with_log(f"{server.name} {ended} while starting"))
+                raise HostError(server.with_reason(f"{server.name} {ended} while starting"))
         if time.monotonic() >= deadline:
             late = f"{servers[-1].name} was not ready after {limit_s:g} s: {why}"
             raise HostError(servers[-1].with_log(late))

@@ -139,10 +139,12 @@ class Topology:
         part, inner = self._able(member, "pause")
         part.resume(inner)
 
-    def restart(self, member: str) -> None:
-        """Starts a member again with its data."""
-        part, inner = self._able(member, "restart")
-        part.restart(inner)
+    def restart(self, *members: str) -> None:
+        """Starts members again with their data, those behind others first."""
+        found = [self._able(member, "restart") for member in members]
+        for part in self.parts.values():
+            if inner := [name for able, name in found if able is part]:
+                cast(Able, part).restart(*inner)
 
     def add(self) -> str:
         """Makes one more member of the part that can grow. Returns its name."""
@@ -182,8 +184,7 @@ class Topology:
         """Starts what passes requests on again, so that it knows what is behind it to be up."""
         for name, part in self.parts.items():
             if name not in self.stores and "restart" in part.abilities:
-                for member in part.roots:
-                    cast(Able, part).restart(member)
+                cast(Able, part).restart(*part.roots)
 
 
 @dataclass(frozen=True)
