@@ -147,12 +147,23 @@ def test_a_postgresql_that_is_killed_leaves_no_shared_memory(made: Make) -> None
     _, system = made("postgresql")
     before = left()
     (server,) = system.members.values()
-    segment = (server.folder / "data" / "postmaster.pid").read_text().splitlines()[6].split()[1]
+
+    def segment() -> str:
+        pid_file = server.folder / "data" / "postmaster.pid"
+        return pid_file.read_text().splitlines()[6].split()[1]
+
+    first = segment()
     system.kill("")
-    assert segment not in left()[0]
+    assert first not in left()[0]
     assert left()[1] <= before[1]
     system.restart("")
     assert postgresql.ask(server.bed, "SELECT 42") == "42"
+    # It ends by itself, and nobody takes it away.
+    second = segment()
+    assert server.process is not None
+    server.process.send_signal(signal.SIGKILL)
+    until(lambda: not server.is_up() and not (server.process and server.process.tree()))
+    until(lambda: second not in left()[0])
 
 
 def test_a_replica_that_is_paused_falls_behind_and_catches_up(made: Make) -> None:

@@ -172,11 +172,15 @@ def _keep(
         _say(lab, {"reply": request["id"], "errno": code, "error": why})
         os._exit(0)
     _say(lab, {"reply": request["id"], "keeper": os.getpid(), "pid": main})
+    collected: set[int] = set()
     while True:
         try:
             pid, status = os.wait()
         except ChildProcessError:
             break
+        # Of a server that dies by itself, too, and again as each that used it ends.
+        collected.add(pid)
+        _forget_segments(collected)
         if pid == main:
             _say(lab, {"exited": request["id"], "status": os.waitstatus_to_exitcode(status)})
     _say(lab, {"gone": request["id"]})

@@ -9,10 +9,8 @@ Shared memory of parallel queries lies in the data folder (`dynamic_shared_memor
 set), so that a server that is killed leaves none. Absent: promoting a replica.
 """
 
-import ctypes
 import signal
 from collections.abc import Sequence
-from pathlib import Path
 
 from benchlab.host import programs
 from benchlab.model.experiment import System
@@ -23,10 +21,6 @@ from benchlab.systems.reach import NotReadyError, client_says
 from benchlab.systems.server import Bed, Recipe
 
 USER = "bench"
-IPC_RMID = 0
-"""Of shmctl(2)."""
-SEGMENT_LINE = 6
-"""Of `postmaster.pid`: the segment's key and number."""
 PRIMARY = "primary"
 CREATE = f"""SET synchronous_commit = local;
 SELECT 'CREATE DATABASE {USER}' WHERE NOT EXISTS
@@ -75,7 +69,6 @@ def recipe(bed: Bed) -> Recipe:
         user="postgres",
         answers=answers,
         data="data",
-        tidy=lambda: _forget_segment(Path(data, "postmaster.pid")),
         # The fast one: clients are turned away, and what they wrote is kept.
         stop=signal.SIGINT,
     )
@@ -113,16 +106,6 @@ def primaries(beds: Sequence[Bed]) -> Sequence[str]:
 def leave(bed: Bed) -> None:
     """The primary no longer keeps for a replica what that has not read."""
     ask(bed.peers[0], f"SELECT pg_drop_replication_slot('{_slot(bed)}')")
-
-
-def _forget_segment(left: Path) -> None:
-    """Removes the small segment of System V by which servers of one data folder know each other.
-
-    The file that names it is left by a server that was killed, and by no other.
-    """
-    lines = left.read_text().splitlines() if left.exists() else []
-    if len(lines) > SEGMENT_LINE and (words := lines[SEGMENT_LINE].split()):
-        ctypes.CDLL(None).shmctl(int(words[1]), IPC_RMID, None)
 
 
 def _slot(bed: Bed) -> str:

@@ -112,8 +112,6 @@ class Recipe:
     stop: signal.Signals = signal.SIGTERM
     ready_s: float = READY_S
     """How long it may take to answer rightly."""
-    tidy: Callable[[], None] | None = None
-    """Takes away what it may have left outside of its folder, once its processes are gone."""
     alone: Sequence[str] = ()
     """Said beside `start` where no other member is up: there is nobody to join."""
 
@@ -199,14 +197,12 @@ class Server:
             self.resume()
         if self.process is not None:
             self.process.stop(grace_s, self.recipe.stop)
-            self._tidy()
 
     def kill(self) -> None:
         """Ends it at once, with all its processes, as an outage would."""
         self.is_away = True
         if self.process is not None:
             self.process.kill()
-            self._tidy()
 
     def pause(self) -> None:
         """Holds all its processes still: connections stay, answers do not come."""
@@ -272,10 +268,6 @@ class Server:
 
     def _logs(self) -> list[Path]:
         return [self.log, *sorted(self.folder.rglob("*.log"))]
-
-    def _tidy(self) -> None:
-        if self.recipe.tidy is not None:
-            self.recipe.tidy()
 
     def _as_user(self, command: Sequence[str]) -> list[str]:
         user = self.recipe.user
