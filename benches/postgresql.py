@@ -1,7 +1,7 @@
 """What a transaction costs the agent, beside pgbench: the point select and the TPC-B-like script,
-both with prepared statements.
+and beside sysbench: the point select and its reads and writes. All prepare their statements.
 
-Needs PostgreSQL's server and pgbench. As root the server runs as the user `postgres`.
+Needs PostgreSQL's server, pgbench and sysbench. As root the server runs as the user `postgres`.
 """
 
 import argparse
@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import interleave
+import sysbench
 from interleave import Cost, pinned, run
 
 SCALE = 10
 ACCOUNTS, TELLERS, BRANCHES = 100_000 * SCALE, 10 * SCALE, SCALE
-COALESCE = {"coalesce": {"answers": 8, "window_ns": 200_000}}
 
 SELECT = {"SELECT abalance FROM pgbench_accounts WHERE aid = ${aid}": {"rows": "1"}}
 TPC_B: dict[str, dict[str, str]] = {
@@ -87,6 +87,12 @@ def place(port: int) -> list[str]:
     return ["-h", "127.0.0.1", "-p", str(port), "-U", "postgres", "postgres"]
 
 
+def driver(port: int) -> dict[str, Any]:
+    """How the agent finds it."""
+    target = f"postgresql://127.0.0.1:{port}"
+    return {"kind": "postgresql", "targets": [target], "user": "postgres"}
+
+
 def pgbench(options: argparse.Namespace, port: int, script: list[str]) -> Cost:
     """A run of pgbench."""
     flags = ["-n", *script, "-M", "prepared", f"-c{options.connections}", "-j1"]
@@ -111,11 +117,7 @@ def agent(
     values["delta"] = {"uniform": {"low": -5000, "high": 5000}}
     asked = {name: value for name, value in values.items() if f"${{{name}}}" in str(script)}
     keys = {
-        "driver": {
-            "kind": "postgresql",
-            "targets": [f"postgresql://127.0.0.1:{port}"],
-            "user": "postgres",
-        },
+        "driver": driver(port),
         "workload": {
             "values": asked,
             "transactions": [{"name": "script", "operations": operations}],
@@ -129,16 +131,22 @@ def agent(
 def main() -> None:
     """Prints the comparison as a Markdown table."""
     options = interleave.options(__doc__, connections=16)
+    sysbench.needed()
     interleave.heading(f"{options.connections} connections, {options.rounds} rounds", "transaction")
     with postgresql(options.cpus[1]) as port:
         for name, (flags, script) in SCRIPTS.items():
-            waits = {"agent": "auto", "agent, coalescing": COALESCE}
             ours = {
                 called: partial(agent, options, port, script, wait)
-                for called, wait in waits.items()
+                for called, wait in sysbench.WAITS.items()
             }
             peer = partial(pgbench, options, port, flags)
             interleave.compare(f"PostgreSQL, {name}", options.rounds, ("pgbench", peer), ours)
+        flags = ["db-driver=pgsql", "pgsql-host=127.0.0.1", f"pgsql-port={port}"]
+        flags += ["pgsql-user=postgres", "pgsql-db=postgres"]
+        found = tuple(f"--{flag}" for flag in flags)
+        server = sysbench.Server("PostgreSQL", found, driver(port))
+        server.prepare()
+        server.compare(options, ("point select", "read-write"))
 
 
 if __name__ == "__main__":

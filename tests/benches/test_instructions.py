@@ -1,23 +1,16 @@
 """The gate on instruction counts lets nothing grow unseen."""
 
-import importlib.util
 import sys
-from pathlib import Path
+from collections.abc import Callable
 from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-
 
 @pytest.fixture
-def instructions() -> ModuleType:
+def instructions(bench: Callable[[str], ModuleType]) -> ModuleType:
     """The gate."""
-    spec = importlib.util.spec_from_file_location("gate", ROOT / "benches" / "instructions.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return bench("instructions")
 
 
 def test_growth_is_refused_beyond_the_tolerance(instructions: ModuleType) -> None:
