@@ -72,9 +72,9 @@ fuzz:
 	tests/fuzz
 
 wheel: $(VENV)/installed $(ENGINES)
-	rm -rf python/benchlab/studies && cp -r studies python/benchlab/studies
-	$(BIN)/maturin build --locked --release --out dist
-	rm -rf python/benchlab/studies
+	trap 'rm -rf python/benchlab/studies' EXIT && \
+		rm -rf python/benchlab/studies && cp -r studies python/benchlab/studies && \
+		$(BIN)/maturin build --locked --release --out dist
 
 clean:
 	rm -rf $(VENV) target dist python/benchlab/bin python/benchlab/*.so
