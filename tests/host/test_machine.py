@@ -5,6 +5,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import polars
 import psutil
@@ -183,3 +184,57 @@ def test_programs_are_found_with_version_and_package() -> None:
     assert programs.how_to_get(programs.Program("slapd", None, None, "slapd")) == (
         "apt-get install slapd"
     )
+
+
+SHARING = """
+import mmap, os, time
+shared, own = mmap.mmap(-1, 40 << 20), None
+for offset in range(0, len(shared), 4096):
+    shared[offset] = 1
+children = [os.fork() for _ in range(2)]
+for offset in range(0, len(shared), 4096):
+    shared[offset]
+if all(children):
+    own = os.urandom(1) * (30 << 20)
+print("held", flush=True)
+time.sleep(600)
+"""
+
+
+def test_memory_that_processes_share_is_counted_once(leash: Leash, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    process = leash.start([sys.executable, "-c", SHARING], log=log)
+    probes = Probes({"system": lambda: {"": Root(process.keeper, is_keeper=True)}})
+    deadline = time.monotonic() + 20
+    while process.log_tail().count("held") < 4:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    probes.start()
+    seen = probes.stop()
+    system = seen.filter(polars.col("source") == "system")
+
+    def last(counter: str) -> float:
+        return float(system.filter(polars.col("counter") == counter)["value"][-1]) / (1 << 20)
+
+    # Four processes: the parent, its children and a child's child.
+    assert last("processes") * (1 << 20) == 4
+    assert last("resident_bytes") > 4 * 40 + 30
+    assert 40 + 30 < last("memory_bytes") < 40 + 30 + 30
+    told = system.filter(polars.col("counter") == "memory_bytes")
+    assert set(told["unit"]) == {"B"} and set(told["kind"]) == {"gauge"}
+
+
+def test_memory_is_read_as_often_as_it_costs_little(
+    leash: Leash, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = leash.start(["sleep", "600"])
+
+    def told() -> int:
+        probes = Probes({"system": lambda: {"": Root(process.keeper, is_keeper=True)}})
+        probes.start()
+        return probes.stop().filter(polars.col("counter") == "memory_bytes").height
+
+    monkeypatch.setattr("benchlab.host.probes.MEMORY_SHARE", 1e6)
+    assert told() == 2
+    monkeypatch.setattr("benchlab.host.probes.MEMORY_SHARE", 1e-9)
+    assert told() == 1

@@ -87,6 +87,17 @@ def test_in_the_agent_cpu_is_reported_jointly() -> None:
     assert found["system_memory"] == pytest.approx(1e6)
 
 
+def test_memory_is_what_processes_hold_together_where_that_is_told() -> None:
+    def found(at_s: list[float], values: list[float]) -> tuple[float, float]:
+        told = {("system", "memory_bytes", ""): Line(np.array(at_s), np.array(values))}
+        seen = figures(counted(), Probed({**probed().lines, **told}, 5.0))
+        return seen["system_memory"], seen["system_memory_peak"]
+
+    assert found([-1.0, 1.0, 2.0, 4.5, 6.0], [9e6, 1e6, 1.5e6, 1.2e6, 8e6]) == (1.2e6, 1.5e6)
+    # A trial too short to have one of its own.
+    assert found([-2.0, -1.0, 6.0], [9e6, 7e6, 1e6]) == (7e6, 7e6)
+
+
 def test_what_was_not_sampled_is_absent() -> None:
     found = figures(counted(), Probed({}, 5.0))
     assert "system_cpu" not in found and "system_memory" not in found

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+ROOMS = ("stats", "judge", "host")
 NAMED = re.findall(r"`(test_\w+\.py)(?:::(\w+))?`", (ROOT / "docs" / "METHOD.md").read_text())
 
 
@@ -15,5 +16,5 @@ def test_formulas_name_their_tests() -> None:
 
 @pytest.mark.parametrize(("file", "name"), NAMED)
 def test_what_is_named_is_there(file: str, name: str) -> None:
-    (path,) = [*ROOT.glob(f"tests/stats/{file}"), *ROOT.glob(f"tests/judge/{file}")]
+    (path,) = [found for room in ROOMS for found in ROOT.glob(f"tests/{room}/{file}")]
     assert not name or f"def {name}(" in path.read_text()

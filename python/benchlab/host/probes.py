@@ -1,12 +1,13 @@
 """Probes: what processes and the host spent and held during a trial, ten times a second.
 
 Figures are read from /proc directly through files that stay open; what costs more (tree membership,
-context switches of every thread, clock frequency) is read once a second and at both ends. What a
-system counts of itself is asked beside it, once a second too. Absent: what the figures mean.
+context switches of every thread, clock frequency) is read once a second and at both ends, memory as
+often as that costs little. What a system counts of itself is asked beside it, once a second too.
+Absent: what the figures mean.
 """
 
 # Plain paths and descriptors cost half of what pathlib does, ten times a second.
-# ruff: noqa: PTH208
+# ruff: noqa: PTH123, PTH208
 
 import contextlib
 import os
@@ -31,7 +32,10 @@ _FREQUENCY = "/sys/devices/system/cpu/cpu{core}/cpufreq/scaling_cur_freq"
 STOP_S = 3.0
 """How long a system's last answer about its counters is waited for."""
 UNITS = {"_s": "s", "_bytes": "B", "_hz": "Hz", "_ns": "ns"}
-GAUGES = {"resident_bytes", "threads", "processes", "frequency_hz", "wall_minus_monotonic_ns"}
+GAUGES = {"resident_bytes", "memory_bytes", "threads", "processes", "frequency_hz"}
+GAUGES |= {"wall_minus_monotonic_ns"}
+MEMORY_SHARE = 0.005
+"""Of a core, that reading what processes hold may cost: their pages are walked for it."""
 
 
 @cache
@@ -148,6 +152,26 @@ class _Tree:
         sums |= {"resident_bytes": resident * _PAGE, "threads": threads, "processes": processes}
         return sums
 
+    def memory(self) -> float | None:
+        """What the processes hold together, each page that several map divided among these.
+
+        None where one of them is not ours to look into.
+        """
+        total = 0
+        for pid in self.pids:
+            if self.root.is_keeper and pid == self.root.pid:
+                continue
+            try:
+                with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+                    told = file.read().partition(b"\nPss:")[2]
+            except (FileNotFoundError, ProcessLookupError):
+                # It has ended meanwhile.
+                continue
+            except OSError:
+                return None
+            total += int(told.split(maxsplit=1)[0]) * 1024 if told else 0
+        return float(total)
+
     def _count_switches(self, files: _Files) -> tuple[float, float]:
         voluntary = involuntary = 0
         for pid in self.pids:
@@ -173,12 +197,20 @@ class _Source:
 
     roots: Callable[[], Roots]
     trees: dict[str, _Tree] = field(default_factory=dict)
+    due_s: float = 0.0
+    """When memory may be read again."""
 
     def sample(self, files: _Files, slow: bool) -> Figures:
         if slow or not self.trees:
             for member, root in self.roots().items():
                 self.trees.setdefault(member, _Tree(root)).follow(root)
         seen = {member: tree.sample(files, slow) for member, tree in self.trees.items()}
+        if slow and time.monotonic() >= self.due_s:
+            began = time.thread_time()
+            for member, tree in self.trees.items():
+                if (memory := tree.memory()) is not None:
+                    seen[member]["memory_bytes"] = memory
+            self.due_s = time.monotonic() + (time.thread_time() - began) / MEMORY_SHARE
         found = {(who, name): x for who, told in seen.items() for name, x in told.items() if who}
         # A sum over some of the members would fall and rise with those that tell.
         for name in set.intersection(*map(set, seen.values())) if seen else ():

@@ -9,7 +9,7 @@ from math import inf
 
 from benchlab.judge.counted import NS, Counted, Field
 from benchlab.judge.own import own
-from benchlab.judge.probed import Probed
+from benchlab.judge.probed import Probed, memory
 from benchlab.model.metrics import METRICS, Metric
 from benchlab.stats.distribution import Distribution
 
@@ -80,10 +80,13 @@ def _resources(seen: Counted, resources: Probed) -> dict[str, float]:
         moved = None if seen.is_embedded else resources.increase(source, f"{name}_bytes")
         if moved is not None and completed > 0:
             found[f"system_{name}_per_transaction"] = moved / seen.length_s / seen.throughput
-    resident = resources.during(source, "resident_bytes")
-    if resident.size:
-        found["system_memory"] = float(resident[-1])
-        found["system_memory_peak"] = float(resident.max())
+    if (line := memory(resources, source)) is not None:
+        # It is told once a second at most; what was there as a shorter trial began is there still.
+        known = line.values[line.at_s <= seen.length_s]
+        inside = int((line.at_s[: known.size] >= 0).sum()) or 1
+        if known.size:
+            found["system_memory"] = float(known[-1])
+            found["system_memory_peak"] = float(known[-inside:].max())
     agent_s = agent_cpu_s(seen)
     if agent_s is not None and completed > 0 and not seen.is_embedded:
         found["agent_cpu_per_transaction"] = agent_s / seen.length_s / seen.throughput

@@ -65,6 +65,11 @@ class Probed:
         return line.values[inside]
 
 
+def memory(seen: Probed, source: str) -> Line | None:
+    """What a source's processes held together; their summed resident sets in runs without that."""
+    return seen.line(source, "memory_bytes") or seen.line(source, "resident_bytes")
+
+
 def probed(frame: polars.DataFrame, origin_ns: int | None, length_s: float) -> Probed:
     """Puts the probes' samples on the clock of a trial; without an origin nothing is seen."""
     lines: dict[Key, Line] = {}

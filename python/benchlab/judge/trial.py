@@ -15,7 +15,7 @@ from benchlab.judge.checks import ERRORS, Evidence, check_all
 from benchlab.judge.counted import NS, SLOT_S, Counted, counted, per_second
 from benchlab.judge.figures import figures
 from benchlab.judge.own import courses, slope, units
-from benchlab.judge.probed import Line, Probed, probed
+from benchlab.judge.probed import Line, Probed, memory, probed
 from benchlab.judge.validity import ACCIDENTS, Use, uses
 from benchlab.model.errors import HostError
 from benchlab.model.evidence import CaseState, Check
@@ -294,7 +294,7 @@ def _cut(values: NDArray[np.float64], length: int) -> NDArray[np.float64]:
 
 
 def course(judged: TrialJudgement) -> Resources:
-    """CPU in cores' worth and resident bytes over time, for drawing."""
+    """CPU in cores' worth and bytes of memory over time, for drawing."""
     lines = judged.resources
     source = "agent" if judged.seen.is_embedded else "system"
     user, system = (slope(lines.line(source, name)) for name in ("cpu_user_s", "cpu_system_s"))
@@ -302,4 +302,4 @@ def course(judged: TrialJudgement) -> Resources:
     total = None
     if agent[0] is not None and agent[1] is not None:
         total = Line(agent[0].at_s, agent[0].values + agent[1].values)
-    return Resources(user, system, lines.line(source, "resident_bytes"), total, courses(lines))
+    return Resources(user, system, memory(lines, source), total, courses(lines))

@@ -69,7 +69,7 @@ class Clock:
     """Cores' worth of user time of the system."""
     cpu_system: Line = Line()
     memory: Line = Line()
-    """Resident bytes of the system."""
+    """What the system held, in bytes."""
     agent_cpu: Line = Line()
     """Cores' worth of time the load generator used."""
     own: Mapping[str, Line] = field(default_factory=dict)

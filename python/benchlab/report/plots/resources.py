@@ -1,7 +1,7 @@
 """What the system and the load generator used, on the same clock as throughput and latency.
 
 The medians over a case's trials: the system's CPU as two stacked areas (user below, system above),
-the generator's as a line, and resident memory in a panel beneath.
+the generator's as a line, and memory in a panel beneath.
 """
 
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ def total_cpu(clock: Clock) -> Line:
 
 
 def memory(clocks: Sequence[Clock], hue: str, top: float, span_s: float) -> Canvas:
-    """Resident bytes of the system."""
-    canvas, x = panel([("Memory", "")], "B", "resident memory over time", top, span_s)
+    """What the system held, in bytes."""
+    canvas, x = panel([("Memory", "")], "B", "memory over time", top, span_s)
     strands(canvas, [clock.memory for clock in clocks], x, vertical(top), hue)
     return canvas
