@@ -15,18 +15,24 @@ sys.path.pop(0)
 from benchlab.host.probes import Probes
 from benchlab.host.processes import Leash
 from benchlab.model.experiment import System
-from benchlab.systems import KINDS, Place
-from benchlab.systems.members import Members, ServerKind
+from benchlab.systems import KINDS, Instance, Place
+from benchlab.systems.members import ServerKind
+from benchlab.systems.registry import kind_alone
+from benchlab.systems.topology import TopologyKind
 
-NOT_ALONE = ("haproxy",)
-"""Kinds that something has to stand behind."""
+BEHIND = {"haproxy": {"before": {"store": {"kind": "memcached"}}}}
+"""Of kinds that something has to stand behind; that is not asked."""
 SHARE = 0.01
 """Of a core, that sampling may cost."""
 
 
-def spent_s(server: Members, seconds: float, asks: bool) -> tuple[float, float, float]:
+def spent_s(server: Instance, name: str, seconds: float, asks: bool) -> tuple[float, float, float]:
     """CPU time a second: of the questions, of the other probes, and of the server's processes."""
-    probes = Probes({"system": lambda: server.roots}, lambda: server.counters if asks else ())
+    front = [name] if name in server.roots else list(server.roots)
+    probes = Probes(
+        {"system": lambda: {m: root for m, root in server.roots.items() if m in front}},
+        lambda: [each for each in server.counters if asks and each.kind == name],
+    )
     probes.start()
     time.sleep(seconds)
     seen = probes.stop()
@@ -40,7 +46,7 @@ def spent_s(server: Members, seconds: float, asks: bool) -> tuple[float, float, 
     asking = sum(each.cpu_s for each in probes.counters)
     for each in probes.counters:
         if each.trouble is not None:
-            sys.exit(f"{server.name} does not tell its counters: {each.trouble}")
+            sys.exit(f"{name} does not tell its counters: {each.trouble}")
     return asking / seconds, probes.cpu_s / seconds, grown / seconds
 
 
@@ -53,17 +59,19 @@ def main() -> None:
     print("|---|---|---|---|---|")
     with Leash() as leash:
         for name, kind in sorted(KINDS.items()):
-            if not isinstance(kind, ServerKind) or kind.counters is None or name in NOT_ALONE:
+            if not isinstance(kind, ServerKind) or kind.counters is None:
                 continue
-            if why := kind.missing(System(kind=name)):
+            system = System.model_validate({"kind": name, **BEHIND.get(name, {})})
+            whole = TopologyKind(name, kind_alone) if system.before else kind
+            if why := whole.missing(system):
                 print(f"{name} is left out: it {why}", file=sys.stderr)
                 continue
             place = Place(leash, leash.folder() / name)
-            server = kind.start(name, System(kind=name), place)
+            server = whole.start(name, system, place)
             # What is loaded once, at the first question of a lab, is no share of a second.
-            spent_s(server, 0.1, asks=True)
-            _, _, idle = spent_s(server, options.seconds, asks=False)
-            asked, probed, answered = spent_s(server, options.seconds, asks=True)
+            spent_s(server, name, 0.1, asks=True)
+            _, _, idle = spent_s(server, name, options.seconds, asks=False)
+            asked, probed, answered = spent_s(server, name, options.seconds, asks=True)
             server.stop(10.0)
             shares = (asked, max(0.0, answered - idle), probed)
             cells = " | ".join(f"{share:.2%}" for share in shares)

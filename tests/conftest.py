@@ -53,3 +53,17 @@ def small_disk() -> Iterator[Callable[[Path, str], None]]:
     yield mount
     for folder in mounted:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.fixture(scope="session")
+def certify(program: Callable[[str], str]) -> Callable[[Path, str], Path]:
+    """Makes `key.pem` and `cert.pem` in a folder, for `DNS:a name` or `IP:an address`."""
+
+    def make(folder: Path, name: str) -> Path:
+        subject = ("-subj", "/CN=shop.example", "-addext", f"subjectAltName={name}")
+        made = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject)
+        files = ("-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem"))
+        subprocess.run([program("openssl"), *made, *files], check=True, capture_output=True)
+        return folder / "cert.pem"
+
+    return make

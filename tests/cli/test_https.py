@@ -58,23 +58,22 @@ def _own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def server(
-    tmp_path_factory: pytest.TempPathFactory, program: Callable[[str], str]
+    tmp_path_factory: pytest.TempPathFactory,
+    program: Callable[[str], str],
+    certify: Callable[[Path, str], Path],
 ) -> Iterator[Encrypted]:
-    nginx_program, openssl = program("nginx"), program("openssl")
+    nginx_program = program("nginx")
     folder = tmp_path_factory.mktemp("nginx")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    subject = ("-subj", "/CN=shop.example", "-addext", "subjectAltName=DNS:shop.example")
-    made = ("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject)
-    files = ("-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem"))
-    subprocess.run([openssl, *made, *files], check=True, capture_output=True)
+    certificate = certify(folder, "DNS:shop.example")
     (folder / "nginx.conf").write_text(NGINX.format(folder=folder, port=port, protocol="TLSv1.3"))
     command = [nginx_program, "-p", str(folder), "-e", "stderr", "-c", str(folder / "nginx.conf")]
     nginx = subprocess.Popen(command)
     deadline = time.monotonic() + 10
     while not ports.accepts("127.0.0.1", port, 0.1):
         assert nginx.poll() is None and time.monotonic() < deadline
-    yield Encrypted(f"https://127.0.0.1:{port}/hello", folder / "cert.pem")
+    yield Encrypted(f"https://127.0.0.1:{port}/hello", certificate)
     nginx.terminate()
     nginx.wait(10)
 

@@ -21,6 +21,8 @@ from benchlab.model.errors import InputError
 from benchlab.model.evidence import Estimate
 from benchlab.model.metrics import METRICS
 from benchlab.model.reading import read_experiment
+from benchlab.report import page
+from benchlab.report.gathering import gather
 from benchlab.store import Trial
 from benchlab.systems import KINDS
 from benchlab.systems.members import ServerKind
@@ -28,7 +30,14 @@ from benchlab.systems.members import ServerKind
 pytestmark = pytest.mark.real
 
 RECORDS = "{name: records, data: {records: 2000}}"
-PAGE = "{mix: {page: {get: /, expect: {status: 204}}}}"
+ASKED = {
+    "haproxy": "{mix: {page: {get: /, expect: {status: 200, body: yes}}}}",
+    "nginx": "{mix: {page: {get: /, expect: {status: 204}}}}",
+    "sphinx": """{mix: {find: {sql: "SELECT id FROM docs WHERE MATCH('none')"}}}""",
+}
+"""What is asked of those that keep no records."""
+FARM = """{before: {web: {kind: nginx, instances: 2,
+  before: {php: {kind: php-fpm, files: {index.php: "<?php echo 'yes';"}}}}}}"""
 COUNTED = {
     "mariadb": "Com_stmt_execute",
     "memcached": "cmd_get",
@@ -36,6 +45,7 @@ COUNTED = {
     "openldap": "search_completed",
     "postgresql": "xact_commit",
     "redis": "total_commands_processed",
+    "sphinx": "queries",
 }
 """A counter that moves with what is asked."""
 OF_OTHERS = {
@@ -54,22 +64,24 @@ def leash() -> Iterator[Leash]:
 
 
 def measured(
-    kind: str, program: Callable[[str], str], out: Path, keys: str = "{}"
+    kind: str, program: Callable[[str], str], out: Path, keys: str = "{}", more: str = ""
 ) -> tuple[Trial, Seen, Judgement]:
     """A trial of three seconds on a server of a kind, and what was found."""
-    found = KINDS[kind]
-    assert isinstance(found, ServerKind)
-    for need in found.needs:
-        if not programs.look(need).is_there:
-            program(need)
+    for part in [kind, *(name for name in KINDS if f"kind: {name}" in keys)]:
+        found = KINDS[part]
+        assert isinstance(found, ServerKind)
+        for need in found.needs:
+            if not programs.look(need).is_there:
+                program(need)
     text = f"""
 experiment: counters
 systems: {{{kind}: {keys}}}
-workload: {PAGE if kind == "nginx" else RECORDS}
+workload: {ASKED.get(kind, RECORDS)}
 load: {{clients: 4, duration: 3s, warmup: 0.5s}}
 allow: {{steal: 50%}}
 sessions: 1
 blocks: 1
+{more}
 """
     seen = Seen()
     experiment, run = new_run(text, out, KNOWN)
@@ -134,6 +146,34 @@ def test_each_member_is_asked_and_what_they_counted_is_added_up(
     assert metrics["memcached.threads"].estimate == 4.0
 
 
+def test_each_part_of_a_topology_is_asked_and_what_it_counted_is_in_the_report(
+    tmp_path: Path, program: Callable[[str], str]
+) -> None:
+    promise = "promises: [php-fpm.max_children_reached_per_transaction < 1]"
+    trial, seen, judged = measured("haproxy", program, tmp_path / "run", FARM, promise)
+    assert not [note for note in seen.of(events.Note) if "could not be read" in note.text]
+    own = trial.probes().filter(~polars.col("source").is_in(["host", "system", "agent"]))
+    members = own.group_by("source").agg(polars.col("member").unique().sort())
+    assert dict(members.iter_rows()) == {
+        "haproxy": ["haproxy"],
+        "nginx": ["web.1", "web.2"],
+        "php-fpm": ["php"],
+    }
+    for counter in ("haproxy.front_req_tot", "nginx.requests", "php-fpm.accepted_conn"):
+        share = judged.summary.cases[0].metrics[f"{counter}_per_transaction"]
+        assert share.estimate == pytest.approx(1.0, abs=0.3), counter
+    assert judged.summary.cases[0].metrics["php-fpm.total_processes"].estimate == 8.0
+    for kind in ("haproxy", "nginx", "php-fpm"):
+        source = KINDS[kind]
+        assert isinstance(source, ServerKind) and source.counters is not None
+        told = set(own.filter(polars.col("source") == kind)["counter"])
+        assert told == set(source.counters.meanings)
+    shown = page.html(gather(judged))
+    for name in ("haproxy.back_reuse", "nginx.requests", "php-fpm.accepted_conn"):
+        assert f"<code>{name} per transaction</code>" in shown
+    assert [promise.holds for promise in judged.summary.promises] == [True]
+
+
 def test_a_server_that_does_not_tell_is_measured_all_the_same(
     tmp_path: Path, program: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,10 +205,15 @@ promises: [exporter.process_cpu_seconds_total < 5]
 
 
 def test_what_runs_already_is_asked_too_and_so_is_an_exporter(
-    tmp_path: Path, program: Callable[[str], str], leash: Leash
+    tmp_path: Path,
+    program: Callable[[str], str],
+    leash: Leash,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     port, page = ports.free(), ports.free()
-    leash.start([program("redis-server"), "--port", str(port), "--save", ""], folder=tmp_path)
+    monkeypatch.setenv("REDISCLI_AUTH", "hush")
+    redis = [program("redis-server"), "--port", str(port), "--save", "", "--requirepass", "hush"]
+    leash.start(redis, folder=tmp_path)
     server, thread = start_http_server(page, "127.0.0.1")
     given = RUNNING.format(port=port, page=page)
     deadline = time.monotonic() + 20

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchlab.load.drivers import driver
+from benchlab.load.drivers import driver, let_in
 from benchlab.load.passwords import password_of
 from benchlab.model.cases import cases
 from benchlab.model.errors import InputError
@@ -48,7 +48,7 @@ def write(path: Path, text: str, mode: int = 0o600) -> None:
     path.chmod(mode)
 
 
-def at(url: str) -> Case:
+def at(url: str | list[str]) -> Case:
     experiment = {
         "experiment": "x",
         "systems": {"there": {"at": url}},
@@ -110,3 +110,21 @@ def test_what_the_url_names_comes_first(home: Path) -> None:
     write(home / ".pgpass", PASSFILE)
     case = at("postgresql://bench:${env:OWN}@db.lan/app")
     assert driver(case, case.system.at)["password"] == "${env:OWN}"
+
+
+def test_all_that_lets_one_in_stands_in_urls_that_are_kept_nowhere(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(home / ".pgpass", "*:*:*:*:a/b@c%20")
+    case = at(["postgresqls://bench@db.lan/app", "postgresqls://bench@db2.lan:77/app"])
+    assert let_in(case) == (
+        "postgresqls://bench:a%2Fb%40c%2520@db.lan:5432/app",
+        "postgresqls://bench:a%2Fb%40c%2520@db2.lan:77/app",
+    )
+    monkeypatch.setenv("OWN", "x:y")
+    assert let_in(at("mysql://me:${env:OWN}@db.lan")) == ("mysql://me:x%3Ay@db.lan:3306",)
+    write(home / ".pg_service.conf", SERVICES)
+    monkeypatch.setenv("PGSERVICE", "staging")
+    assert let_in(at("postgresql://db.lan")) == (
+        "postgresql://served:from-service@db.lan:5432/app",
+    )

@@ -359,6 +359,7 @@ def test_requests_to_a_directory(monkeypatch: pytest.MonkeyPatch) -> None:
         "password": None,
         "start_tls": True,
     }
+    assert plain["tls"] == {"verify": True, "ca": None, "server_name": None}
     drop = plain["workload"]["transactions"][2]["operations"][0]
     assert drop["request"]["ldap"] == {"delete": {"dn": "uid=1"}}
     monkeypatch.setenv("LDAPBINDDN", "cn=x")

@@ -12,6 +12,7 @@ from benchlab.systems.counters import (
     postgresql,
     running,
 )
+from benchlab.systems.door import Door
 
 
 @pytest.mark.parametrize("version", [120000, 150018, 180001])
@@ -105,10 +106,10 @@ def test_haproxys_sides_are_added_up_and_single_servers_left_out() -> None:
 
 
 def test_what_runs_already_is_asked_by_its_scheme() -> None:
-    two = running.sources(["mysql://u:p@a:3306/x", "mysql://u:p@b:3307/x"])
+    two = running.sources([Door("mysql://u:p@a:3306/x"), Door("mysqls://u:p@b:3307/x")])
     assert [(one.kind, one.member) for one in two] == [("mariadb", "a:3306"), ("mariadb", "b:3307")]
-    (alone,) = running.sources(["redis://:p@127.0.0.1:6379"])
+    (alone,) = running.sources([Door("rediss://:p@127.0.0.1:6379")])
     assert (alone.kind, alone.member) == ("redis", "")
-    assert running.sources(["http://127.0.0.1:80/", "sqlite:/srv/app.db"]) == []
+    assert running.sources([Door("http://127.0.0.1:80/"), Door("sqlite:/srv/app.db")]) == []
     hosts = exporter.sources(("http://a:9100", "http://b:9100/metrics"))
     assert [one.member for one in hosts] == ["a:9100", "b:9100"]

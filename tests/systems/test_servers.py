@@ -3,8 +3,6 @@
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +28,6 @@ MADE = sorted(
     if isinstance(kind, ServerKind) and kind.needs and len(kind.members(System(kind=name))) == 1
     if name not in ("haproxy", "php-fpm")
 )
-COMMAND = "from benchlab.cli.main import main; main()"
 NOBODYS = Recipe(start=["true"], answers=lambda: None, user="no-such-user")
 PERSISTENT = ("mariadb", "nginx", "openldap", "postgresql")
 STORES = [name for name in MADE if name not in MIXES]
@@ -206,40 +203,6 @@ def test_a_folder_that_the_servers_user_may_not_enter_is_told_before_anything_st
     assert (
         str(refused.value) == f"{why}set TMPDIR to a folder that all users may enter, such as /tmp"
     )
-
-
-def test_a_kind_from_another_package_is_known_and_a_broken_one_is_refused_with_its_reason(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "brought-1.dist-info").mkdir()
-    (tmp_path / "brought-1.dist-info" / "METADATA").write_text("Name: brought\nVersion: 1\n")
-    points = "[benchlab.systems]\nbrought = brought:KIND\nbroken = brought:NO_SUCH\n"
-    (tmp_path / "brought-1.dist-info" / "entry_points.txt").write_text(points)
-    (tmp_path / "brought.py").write_text("from benchlab.systems.nginx import KIND\n")
-    (tmp_path / "x.yaml").write_text(
-        "experiment: x\nsystems:\n"
-        "  theirs: {kind: brought, settings: {keepalive_timeout: 10}}\n  other: {kind: broken}\n"
-        "workload: {mix: {page: {get: /}}}\nload: {clients: 1}\n"
-    )
-    path = os.pathsep.join((str(tmp_path), *sys.path))
-
-    def planned(only: str) -> tuple[int, str]:
-        done = subprocess.run(
-            [sys.executable, "-c", COMMAND, "plan", "x.yaml", "--only", only],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": path},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return done.returncode, " ".join((done.stdout + done.stderr).split())
-
-    code, said = planned("system=theirs")
-    assert (code, "system=theirs" in said) == (0, True), said
-    code, said = planned("system=other")
-    assert code == 4
-    assert "the kind `broken` of brought:NO_SUCH cannot be loaded: AttributeError" in said
-    assert "Traceback" not in said
 
 
 def test_sphinx_finds_what_was_written_also_after_it_was_put_back(

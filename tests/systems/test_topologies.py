@@ -219,7 +219,9 @@ def test_what_cannot_stand_so_is_refused(name: str, system: dict[str, Any], said
 
 
 def test_what_one_part_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(programs, "_which", lambda name: None if name == "php-fpm" else "/bin/true")
+    monkeypatch.setattr(
+        programs, "_every", lambda name: iter(() if name == "php-fpm" else ("/bin/true",))
+    )
     programs.look.cache_clear()
     site = read("site", farm())
     try:

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,7 +18,9 @@ VERSION_S = 5.0
 SERVERS = "/usr/sbin"
 """Where Debian puts servers; only root's PATH has it."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)+[^\s\"]*")
-_DASHED = {"java": "-version", "javac": "-version", "nginx": "-v", "apache2": "-v", "searchd": "-h"}
+_DASHED = {"java": "-version", "javac": "-version", "nginx": "-v", "apache2": "-v"}
+_DASHED |= {"searchd": "-h", "slapd": "-VV"}
+"""How programs are asked that know no `--version`."""
 
 PACKAGES: dict[str, str] = {
     "cargo": "cargo",
@@ -72,10 +75,11 @@ class Program:
 
 
 @cache
-def look(need: str) -> Program:
-    """Looks for what a system needs."""
+def look(need: str, wanted: str | None = None) -> Program:
+    """Looks for what a system needs; with a wanted version for a program of that, or part of it."""
     name, _, module = need.partition(":")
-    path = _which(name)
+    there = _every(name) if wanted is None else _of_version(name, wanted)
+    path = next(there, None)
     if not module:
         return Program(need, path, version(path) if path else None, PACKAGES.get(Path(name).name))
     code = (
@@ -101,16 +105,39 @@ def search_path() -> str:
     return os.pathsep.join((os.environ.get("PATH", os.defpath), SERVERS))
 
 
-def _which(name: str) -> str | None:
-    """On the PATH, or where Debian keeps what it does not put there; the newest of several."""
+def companion(name: str, of: Program) -> Program:
+    """The program of that name beside another one, or beside what that is a link to; else any."""
+    for path in (Path(of.path), Path(of.path).resolve()) if of.path else ():
+        if os.access(path.with_name(name), os.X_OK):
+            return look(str(path.with_name(name)))
+    return look(name)
+
+
+def others(name: str) -> str:
+    """The versions of a program that are here, for a message; empty where there are none."""
+    return " and ".join(f"{version(path)} ({path})" for path in dict.fromkeys(_every(name)))
+
+
+def _of_version(name: str, wanted: str) -> Iterator[str]:
+    """Those whose version begins with the parts of the wanted one: 15.6 is a 15, but no 15.60."""
+    parts = wanted.split(".")
+    for path in _every(name):
+        if re.split(r"[.-]", version(path) or "")[: len(parts)] == parts:
+            yield path
+
+
+def _every(name: str) -> Iterator[str]:
+    """On the PATH, then where Debian keeps what it does not put there, the newest first."""
     newest = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    folders = os.pathsep.join((SERVERS, *map(str, newest)))
+    folders = (SERVERS, *map(str, newest))
     # Debian puts the version into the names of PHP's programs.
     versions = sorted(Path(SERVERS).glob("php-fpm?*")) if name == "php-fpm" else []
     for each in (name, *(path.name for path in reversed(versions))):
-        if found := shutil.which(each) or shutil.which(each, path=folders):
-            return found
-    return None
+        if found := shutil.which(each):
+            yield found
+        for folder in folders:
+            if found := shutil.which(each, path=folder):
+                yield found
 
 
 def version(path: str) -> str | None:

@@ -9,11 +9,12 @@ import time
 from collections.abc import Sequence
 
 from benchlab.host import cores, memory
-from benchlab.lab import events
+from benchlab.lab import beside, events
 from benchlab.lab.setting import Setting
 from benchlab.lab.visit import Visit
 from benchlab.load import agent
 from benchlab.load.asking import reason
+from benchlab.load.drivers import let_in
 from benchlab.load.passwords import password_of
 from benchlab.load.plan import loading_plan
 from benchlab.model.cases import placing
@@ -118,6 +119,7 @@ class Fleet:
             here=setting.here,
             source_of=setting.builder.folder_of,
             password=password_of(case) or setting.password,
+            let_in=let_in(case),
             seed=f"{setting.seed}/{self._session}/{case.system_name}",
             pause=setting.stop.pause,
         )
@@ -135,7 +137,7 @@ class Fleet:
             self._load(key, case, instance)
             for command in case.system.before_session:
                 try:
-                    instance.run(command)
+                    beside.run(case, instance, command, setting)
                 except HostError as error:
                     raise HostError(f"{case.system_name}: before_session: {error}") from error
         except (BenchlabError, StoppedError):

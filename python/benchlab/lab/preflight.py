@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from benchlab.lab import building, watch
+from benchlab.lab import beside, building, watch
 from benchlab.lab.fleet import placed
 from benchlab.load import agent
 from benchlab.load.plan import loading_plan, make_plan
@@ -45,6 +45,7 @@ def check(experiment: Experiment, cases: Sequence[Case], here: Path) -> None:
         with placing(case):
             with _of_system(case):
                 urls = kind_of(case.system_name, case.system).expected_urls(case.system)
+            beside.check(case, urls)
             cpus = placed(case).agent
             plan = make_plan(
                 case, urls=urls, seed=experiment.seed, session=0, block=0, cpus=cpus, folder=here

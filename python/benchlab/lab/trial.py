@@ -16,7 +16,7 @@ from benchlab.host.processes import Process
 from benchlab.judge.counted import counted
 from benchlab.judge.run import needs_repeat
 from benchlab.judge.trial import TrialJudgement, judge_trial
-from benchlab.lab import events, redirects
+from benchlab.lab import beside, events, redirects
 from benchlab.lab.fleet import placed
 from benchlab.lab.setting import Setting
 from benchlab.lab.watch import Watch
@@ -148,7 +148,7 @@ class Trials:
         ended = _Ended()
         for command in case.system.before_trial:
             try:
-                instance.run(command)
+                beside.run(case, instance, command, setting)
             except StoppedError:
                 return _Ended("interrupted", "the run was stopped")
             except HostError as error:

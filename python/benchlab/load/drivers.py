@@ -9,13 +9,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
 from benchlab.load import passwords
 from benchlab.load.workloads.asked import readable
 from benchlab.model import quantities
 from benchlab.model.errors import InputError
 from benchlab.model.experiment import Case, Tls
+from benchlab.model.mentions import ENVIRONMENT
 from benchlab.model.schemes import SCHEMES
 from benchlab.model.secrets import MENTION, is_mention, mask
 
@@ -35,12 +36,41 @@ def tls(case: Case, urls: Sequence[str], folder: Path) -> dict[str, Any]:
     Raises:
         InputError: when the file of certificates, named from the folder, cannot be read.
     """
-    if not SCHEMES[urls[0].partition(":")[0]].encrypted:
+    if not SCHEMES[urls[0].partition(":")[0]].encrypted and "start_tls=yes" not in urls[0]:
         return {}
     found = (case.system.tls or Tls()).model_dump()
     if found["ca"] is not None:
         found["ca"] = readable(found["ca"], folder, f"systems.{case.system_name}.tls.ca")
     return {"tls": found}
+
+
+def let_in(case: Case) -> tuple[str, ...]:
+    """The URLs of a system that is already running, as its own client would complete them.
+
+    With user, password and database, from wherever the Plan has them; to be kept nowhere.
+    """
+    urls = [ENVIRONMENT.sub(_said, url) for url in case.system.at]
+    if not urls or SCHEMES[urls[0].partition(":")[0]].embedded:
+        return tuple(urls)
+    asked = driver(case, urls)
+    if "user" not in asked:
+        return tuple(urls)
+    password = passwords.password_of(case)
+    if asked["password"] not in (None, MENTION):
+        password = ENVIRONMENT.sub(_said, asked["password"])
+    user = quote(asked["user"] or "", safe="")
+    who = f"{user}:{quote(password, safe='')}@" if password else f"{user}@" if user else ""
+    found = []
+    for url, target in zip(urls, asked["targets"], strict=True):
+        parts, there = urlsplit(url), urlsplit(target)
+        path = f"/{quote(str(asked['database']))}" if asked.get("database") else parts.path
+        found.append(there._replace(netloc=who + there.netloc, path=path, query=parts.query))
+    return tuple(parts.geturl() for parts in found)
+
+
+def _said(mention: re.Match[str]) -> str:
+    """What an environment variable says."""
+    return os.environ.get(mention[1], "")
 
 
 def _http(case: Case, urls: Sequence[str]) -> dict[str, Any]:

@@ -22,9 +22,10 @@ class Ready(Frozen):
 
 
 class Command(Frozen):
-    """A command line run for its effect."""
+    """A command line run for its effect, or a statement said to the system."""
 
-    command: str
+    command: str = ""
+    sql: str | None = None
     timeout: float = 60.0
 
 

@@ -86,17 +86,22 @@ class Known:
 
 def _command(node: Node, key: str) -> Command:
     if node.is_scalar:
-        fail(node, key, "is written {command: …}")
+        fail(node, key, "is written {command: …}, or {sql: …} beside a database")
     fields = _COMMAND.read(node, key)
+    one_of(node, key, ("command", "sql"))
     return Command.model_validate(fields)
 
 
-_COMMAND = Record(
-    {"command": mentions.COMMAND_LINE, "timeout": Quantity("s")},
-    required=("command",),
-    later=("sql",),
-)
-_RUN = Reading(_command, _COMMAND.schema())
+def _line(node: Node, key: str) -> Command:
+    if node.is_scalar:
+        fail(node, key, "is written {command: …}")
+    return Command.model_validate(_LINE.read(node, key))
+
+
+_RUNS: dict[str, Form] = {"command": mentions.COMMAND_LINE, "timeout": Quantity("s")}
+_LINE = Record(_RUNS, required=("command",))
+_COMMAND = Record({**_RUNS, "sql": Text()})
+_RUN = Reading(_command, {**_COMMAND.schema(), "minProperties": 1})
 
 
 def _ready(node: Node, key: str) -> Ready:
@@ -180,13 +185,15 @@ def _placement(node: Node, key: str) -> str:
 
 SYSTEM_FORMS: dict[str, Form] = {
     "kind": Text(),
+    "program": Text(pattern=r"/.*[^/]|[^/]+", example="a whole path or a name on the PATH"),
+    "version": Text(written=True, pattern=r"\d+(\.\w+)*", example="15 or 15.6"),
     "settings": MapOf(Text(written=True)),
     "files": mentions.FILES,
     "environment": MapOf(Text(written=True)),
     "at": ListOf(Text(), single=True, some=True),
     "metrics_at": ListOf(Reading(_page, Text().schema()), single=True, some=True),
     "tls": Reading(_tls, _TLS.schema()),
-    "restart": _RUN,
+    "restart": Reading(_line, _LINE.schema()),
     "placement": Reading(_placement, {"type": ["string", "integer"]}),
     "instances": Count(high=MOST_MEMBERS),
     "replicas": Count(low=0, high=MOST_MEMBERS),
@@ -211,10 +218,7 @@ SYSTEM_FORMS["before"] = Reading(
         "additionalProperties": {"$ref": "#/properties/systems/additionalProperties"},
     },
 )
-SYSTEM = Record(
-    SYSTEM_FORMS,
-    later=("version", "program"),
-)
+SYSTEM = Record(SYSTEM_FORMS)
 
 
 def _behind(node: Node, key: str) -> Node:
@@ -317,7 +321,8 @@ def read_system(node: Node, name: str, key: str, known: Known) -> System:
         _check_url(node.entries["url"], join(key, "url"), fields["url"], known, ("port",))
         _check_source(node, key, fields)
     asked = scheme or fields.get("url", "").partition(":")[0]
-    if "tls" in fields and asked not in ENCRYPTED:
+    starts = any("start_tls=yes" in url for url in (*fields.get("at", ()), fields.get("url", "")))
+    if "tls" in fields and asked not in ENCRYPTED and not starts:
         listed = ", ".join(f"{name}:" for name in ENCRYPTED)
         fail(node.entries["tls"], join(key, "tls"), f"{asked}: is not encrypted; {listed} are")
     return System.model_validate(fields)

@@ -20,12 +20,13 @@ from benchlab.host import ports
 from benchlab.host.counters import Source
 from benchlab.host.probes import Root
 from benchlab.model.errors import HostError
-from benchlab.model.experiment import Command, System
+from benchlab.model.experiment import Command, System, Tls
 from benchlab.model.schemes import SCHEMES
 from benchlab.model.secrets import PASSWORD
 from benchlab.systems import reach
 from benchlab.systems.command import POLL_S, READY_S, fill, how_it_ended, split
 from benchlab.systems.counters import exporter, running
+from benchlab.systems.door import Door
 from benchlab.systems.protocol import Ability, Place, StoppedError
 
 summary = "whatever answers at a URL already"
@@ -117,7 +118,8 @@ def start(name: str, system: System, place: Place) -> Reached:
         if not _is_embedded(url):
             _await(name, url, deadline, place)
     reached = Reached(name, urls, place)
-    known = running.sources([fill(url, {}) for url in system.at])
+    doors = [Door(url, system.tls or Tls(), place.here) for url in place.let_in]
+    known = running.sources(doors)
     reached.counters = (*known, *exporter.sources(system.metrics_at))
     return reached
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from benchlab.model.errors import HostError
 from benchlab.model.experiment import System
 from benchlab.systems import mariadb
-from benchlab.systems.members import ServerKind
+from benchlab.systems.members import OWN, ServerKind
 from benchlab.systems.reach import NotReadyError
 from benchlab.systems.server import Bed, Recipe, Server
 
@@ -161,7 +161,7 @@ KIND = ServerKind(
     url=mariadb.KIND.url,
     recipe=recipe,
     counters=mariadb.KIND.counters,
-    keys=frozenset({"settings", "environment", "instances", "ask"}),
+    keys=OWN | {"instances", "ask"},
     members=members,
     asked=lambda beds: beds[:1] if beds[0].system.ask == "one" else beds,
     join=join,

@@ -11,12 +11,11 @@ import socket
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from benchlab.host import programs
 from benchlab.model.schemes import SCHEMES
 from benchlab.systems import reach
 from benchlab.systems.behind import THROUGH
 from benchlab.systems.counters import haproxy as counters
-from benchlab.systems.members import ServerKind
+from benchlab.systems.members import OWN, ServerKind
 from benchlab.systems.reach import ANSWER_S, NotReadyError
 from benchlab.systems.server import Bed, Recipe
 
@@ -67,7 +66,7 @@ def recipe(bed: Bed) -> Recipe:
         reach.answers(f"{'http' if speaks_http else 'tcp'}://127.0.0.1:{bed.port}/")
 
     return Recipe(
-        start=[programs.path("haproxy"), "-db", "-f", f"{bed.folder}/haproxy.cfg"],
+        start=[bed.program("haproxy"), "-db", "-f", f"{bed.folder}/haproxy.cfg"],
         files={"haproxy.cfg": configuration},
         answers=answers,
     )
@@ -106,5 +105,5 @@ KIND = ServerKind(
     recipe=recipe,
     counters=counters.COUNTING,
     passes=(*(name for name, scheme in SCHEMES.items() if not scheme.embedded), "fastcgi"),
-    keys=frozenset({"settings", "environment", "before"}),
+    keys=OWN | {"before"},
 )

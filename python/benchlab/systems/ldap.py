@@ -26,6 +26,11 @@ def bind(name: str, password: str) -> bytes:
     return value(0x30, value(2, b"\x01") + value(0x60, asked))
 
 
+def start_tls() -> bytes:
+    """Asks to encrypt all that follows (sections 4.12 and 4.14.1)."""
+    return value(0x30, value(2, b"\x01") + value(0x77, value(0x80, b"1.3.6.1.4.1.1466.20037")))
+
+
 def search(base: str, attributes: Sequence[str]) -> bytes:
     """A SearchRequest for every entry at and below a base (section 4.5.1)."""
     wanted = b"".join(value(4, name.encode()) for name in attributes)

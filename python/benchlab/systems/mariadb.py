@@ -7,7 +7,6 @@ The machine's own option files are not read. Absent: clusters (`galera`), and re
 import re
 from collections.abc import Mapping
 
-from benchlab.host import programs
 from benchlab.model.secrets import MENTION
 from benchlab.systems.counters import mariadb as counters
 from benchlab.systems.members import ServerKind
@@ -36,7 +35,7 @@ def recipe(bed: Bed) -> Recipe:
     return Recipe(
         prepare=[
             [
-                *(programs.path("mariadb-install-db"), "--no-defaults"),
+                *(bed.program("mariadb-install-db"), "--no-defaults"),
                 *(f"--datadir={bed.folder}/data", "--auth-root-authentication-method=normal"),
                 "--skip-test-db",
             ]
@@ -67,7 +66,7 @@ def command(bed: Bed, variables: Mapping[str, str]) -> list[str]:
         "pid-file": f"{bed.folder}/pid",
     }
     flags = [f"--{name}={value}" for name, value in given.items()]
-    return [programs.path("mariadbd"), "--no-defaults", *flags]
+    return [bed.program("mariadbd"), "--no-defaults", *flags]
 
 
 def first(bed: Bed) -> str:
@@ -77,7 +76,7 @@ def first(bed: Bed) -> str:
 
 def ask(bed: Bed, sql: str) -> str:
     """The answer to a statement, without headings. Raises NotReadyError where there is none."""
-    client = [programs.path("mariadb"), "--no-defaults", "-h127.0.0.1", f"-P{bed.port}"]
+    client = [bed.program("mariadb"), "--no-defaults", "-h127.0.0.1", f"-P{bed.port}"]
     asked = [*client, f"-u{USER}", "-Ne", sql, USER]
     return client_says(asked, {"MYSQL_PWD": bed.password})
 

@@ -19,10 +19,13 @@ from benchlab.model.errors import HostError
 from benchlab.model.experiment import Command, System
 from benchlab.model.secrets import MENTION, PASSWORD
 from benchlab.systems.counters import Counting
+from benchlab.systems.door import Door
 from benchlab.systems.protocol import Ability, Place
 from benchlab.systems.reach import NotReadyError
 from benchlab.systems.server import Bed, Recipe, Server, wait_for
 
+OWN = frozenset({"settings", "environment", "program", "version"})
+"""Keys of the experiment file that every kind here takes beside those of every system."""
 TAIL_LINES = 40
 """Of all members together."""
 
@@ -35,6 +38,8 @@ class Members:
     def __init__(self, name: str, kind: "ServerKind", system: System, place: Place) -> None:
         self.name, self._kind, self._system, self._place = name, kind, system, place
         self.is_pinned = bool(place.cpus)
+        found = kind.needed(system).items()
+        self._paths = {name: program.path for name, program in found if program.path}
         self.secrets: Mapping[str, str] = {PASSWORD: place.password}
         self._beds: list[Bed] = []
         self.members: dict[str, Server] = {}
@@ -63,7 +68,7 @@ class Members:
             return ()
         url = (counting.at or self._kind.template(self._system)).replace(MENTION, password)
         kind, beds = self._system.kind, list(self._beds)
-        return [counting.source(kind, bed.filled(url), bed.name) for bed in beds]
+        return [counting.source(kind, Door(bed.filled(url)), bed.name) for bed in beds]
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -207,6 +212,7 @@ class Members:
             member,
             peers=self._beds,
             behind=place.behind,
+            paths=self._paths,
         )
 
     def _member(self, bed: Bed) -> Server:
@@ -285,7 +291,7 @@ class ServerKind:
     recipe: Callable[[Bed], Recipe]
     """Of one member; called once its peers are known, and before any of them is there."""
     server: type[Server] = Server
-    keys: frozenset[str] = frozenset({"settings", "environment"})
+    keys: frozenset[str] = OWN
     """Keys of the experiment file beside those of every system."""
     members: Callable[[System], Sequence[str]] = _one
     """Their names in the order of their start; they are stopped in the opposite order."""
@@ -316,12 +322,30 @@ class ServerKind:
     """What it needs beside programs and is not here, with how to get it."""
 
     def missing(self, system: System) -> str | None:
-        """The first program that is not here, and how to get it."""
-        for need in (*self.needs, *system.needs):
-            program = programs.look(need)
-            if not program.is_there:
-                return f"needs {need}: {programs.how_to_get(program, system.install)}"
+        """The first program that is not here, or not in this version, and how to get it."""
+        needed = self.needed(system) | {need: programs.look(need) for need in system.needs}
+        for need, program in needed.items():
+            if program.is_there:
+                continue
+            if system.version is not None and (others := programs.others(program.name)):
+                wanted = f"{program.name} {system.version}"
+                return f"needs {wanted}: {system.install or f'there is {others}'}"
+            return f"needs {need}: {programs.how_to_get(program, system.install)}"
         return self.lacks() if self.lacks is not None else None
+
+    def needed(self, system: System) -> dict[str, programs.Program]:
+        """What it needs, by the names of `needs`.
+
+        The first is the file's `program:` and of its `version:` where these are given; the others
+        are then those beside it.
+        """
+        if not self.needs:
+            return {}
+        first, *others = self.needs
+        main = programs.look(system.program or first, system.version)
+        if system.program is None and system.version is None:
+            return {first: main} | {name: programs.look(name) for name in others}
+        return {first: main} | {name: programs.companion(name, main) for name in others}
 
     def start(self, name: str, system: System, place: Place) -> Members:
         """Makes the members and starts them; they have answered rightly when this returns.
@@ -354,9 +378,10 @@ class ServerKind:
 
     def describe(self, system: System) -> dict[str, Any]:
         """Version, settings and members."""
-        program = programs.look(self.needs[0])
+        first = self.needs[0]
+        program = self.needed(system)[first]
         return {
-            "versions": {program.name: program.version} if program.is_there else {},
+            "versions": {first: program.version} if program.is_there else {},
             "settings": dict(system.settings),
             "members": len(self.members(system)),
         }

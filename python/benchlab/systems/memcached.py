@@ -8,7 +8,7 @@ on loopback alone. Absent: a server that takes the place of one that is gone.
 import socket
 
 from benchlab.systems.counters import memcached as counters
-from benchlab.systems.members import ServerKind, numbered
+from benchlab.systems.members import OWN, ServerKind, numbered
 from benchlab.systems.reach import ANSWER_S, NotReadyError
 from benchlab.systems.server import Bed, Recipe
 
@@ -32,7 +32,7 @@ def recipe(bed: Bed) -> Recipe:
         if not said.startswith(b"VERSION "):
             raise NotReadyError(f"it answers {said!r}")
 
-    return Recipe(start=["memcached", *flags], answers=answers, user="nobody")
+    return Recipe(start=[bed.program("memcached"), *flags], answers=answers, user="nobody")
 
 
 KIND = ServerKind(
@@ -41,7 +41,7 @@ KIND = ServerKind(
     url="memcached://127.0.0.1:${port}",
     recipe=recipe,
     counters=counters.COUNTING,
-    keys=frozenset({"settings", "environment", "instances"}),
+    keys=OWN | {"instances"},
     members=numbered,
     grows="",
 )

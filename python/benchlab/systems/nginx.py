@@ -9,10 +9,9 @@ kept. A whole configuration of one's own is for the kind `command`. Absent: TLS.
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from benchlab.host import programs
 from benchlab.systems import reach
 from benchlab.systems.counters import nginx as counters
-from benchlab.systems.members import ServerKind, numbered
+from benchlab.systems.members import OWN, ServerKind, numbered
 from benchlab.systems.server import Bed, Recipe
 
 MAIN = ("worker_processes", "worker_rlimit_nofile", "worker_cpu_affinity")
@@ -73,7 +72,7 @@ def recipe(bed: Bed) -> Recipe:
         status=counters.LOCATION,
     )
     return Recipe(
-        start=[programs.path("nginx"), "-e", "stderr", "-c", str(Path(bed.folder, "nginx.conf"))],
+        start=[bed.program("nginx"), "-e", "stderr", "-c", str(Path(bed.folder, "nginx.conf"))],
         files={"nginx.conf": configuration},
         answers=lambda: reach.answers(f"http://127.0.0.1:{bed.port}/"),
     )
@@ -103,7 +102,7 @@ KIND = ServerKind(
     url="http://127.0.0.1:${port}",
     recipe=recipe,
     counters=counters.COUNTING,
-    keys=frozenset({"settings", "environment", "files", "instances", "before"}),
+    keys=OWN | {"files", "instances", "before"},
     members=numbered,
     passes=("http", "fastcgi"),
 )

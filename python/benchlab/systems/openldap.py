@@ -6,7 +6,6 @@ limits. Attributes `uid` and `cn` are indexed. Absent: replicas, and its configu
 
 import socket
 
-from benchlab.host import programs
 from benchlab.model.secrets import MENTION
 from benchlab.systems import ldap
 from benchlab.systems.counters import openldap as counters
@@ -65,7 +64,7 @@ def recipe(bed: Bed) -> Recipe:
 
     return Recipe(
         prepare=[
-            ["cp", programs.path("slapd"), slapd],
+            ["cp", bed.program("slapd"), slapd],
             [slapd, "-T", "add", "-f", conf, "-l", f"{bed.folder}/first.ldif"],
         ],
         start=[slapd, "-f", conf, "-h", f"ldap://127.0.0.1:{bed.port}/", "-d", "0"],

@@ -3,16 +3,16 @@
 `settings` are directives of php.ini, such as `opcache.enable`, and those of its pool, such as
 `pm.max_children`; `files` are the scripts. The machine's php.ini is not read; which extensions
 there are is what the machine's packages have switched on. Scripts see what stands behind them in
-their environment. Absent: several pools.
+their environment. Its status is told on a socket of its own (`pm.status_listen`, `pm.status_path`),
+where no request waits behind the load. Absent: several pools.
 """
 
 import json
 import socket
-import struct
-from collections.abc import Iterator
 
-from benchlab.host import programs
-from benchlab.systems.members import ServerKind
+from benchlab.systems import fastcgi
+from benchlab.systems.counters import php_fpm as counters
+from benchlab.systems.members import OWN, ServerKind
 from benchlab.systems.reach import ANSWER_S, NotReadyError, RefusedError
 from benchlab.systems.server import Bed, Recipe
 
@@ -51,6 +51,7 @@ def recipe(bed: Bed) -> Recipe:
         else:
             directives[name] = value
             given.append(name)
+    pool |= {"pm.status_listen": f"{bed.folder}/{counters.SOCKET}", "pm.status_path": counters.PATH}
     configuration = CONFIGURATION.format(
         folder=bed.folder,
         port=bed.port,
@@ -60,9 +61,12 @@ def recipe(bed: Bed) -> Recipe:
 
     def answers() -> None:
         asked = {"SCRIPT_FILENAME": f"{bed.folder}/unknown.php", "DIRECTIVES": json.dumps(given)}
-        said = ask(bed.port, {**asked, "REQUEST_METHOD": "GET"})
         try:
-            unknown = json.loads(said.rpartition(b"\r\n\r\n")[2])
+            with socket.create_connection(("127.0.0.1", bed.port), ANSWER_S) as there:
+                said = fastcgi.ask(there, {**asked, "REQUEST_METHOD": "GET"})
+            unknown = json.loads(said)
+        except OSError as error:
+            raise NotReadyError(f"nobody answers ({error.strerror or error})") from error
         except ValueError as error:
             raise NotReadyError(f"it answers {said!r}") from error
         if unknown:
@@ -70,7 +74,7 @@ def recipe(bed: Bed) -> Recipe:
 
     return Recipe(
         start=[
-            *(programs.path("php-fpm"), "--nodaemonize", "--force-stderr"),
+            *(bed.program("php-fpm"), "--nodaemonize", "--force-stderr"),
             *("-c", f"{bed.folder}/php.ini", *flags, "-y", f"{bed.folder}/pool.conf"),
         ],
         files={"php.ini": "", "pool.conf": configuration, "unknown.php": UNKNOWN},
@@ -79,53 +83,12 @@ def recipe(bed: Bed) -> Recipe:
     )
 
 
-BEGIN, END, PARAMETERS, INPUT, OUTPUT = 1, 3, 4, 5, 6
-"""Types of FastCGI records (FastCGI 1.0, section 8)."""
-
-
-def ask(port: int, parameters: dict[str, str]) -> bytes:
-    """What a responder at a port says to one request without a body, its header with it.
-
-    Raises NotReadyError where nobody answers.
-    """
-    # Lengths above 127 are written in four bytes, the first bit set (section 3.4).
-    pairs = b"".join(
-        struct.pack(">II", len(name) | 1 << 31, len(value.encode()) | 1 << 31)
-        + name.encode()
-        + value.encode()
-        for name, value in parameters.items()
-    )
-    # The responder's role is 1; the connection is closed behind the answer.
-    asked = record(BEGIN, struct.pack(">HB5x", 1, 0)) + record(PARAMETERS, pairs)
-    asked += record(PARAMETERS, b"") + record(INPUT, b"")
-    try:
-        with socket.create_connection(("127.0.0.1", port), ANSWER_S) as there:
-            there.sendall(asked)
-            with there.makefile("rb") as answer:
-                said = answer.read()
-    except OSError as error:
-        raise NotReadyError(f"nobody answers ({error.strerror or error})") from error
-    return b"".join(content for kind, content in records(said) if kind == OUTPUT)
-
-
-def record(kind: int, content: bytes) -> bytes:
-    """A record of the only request of its connection."""
-    return struct.pack(">BBHHBx", 1, kind, 1, len(content), 0) + content
-
-
-def records(said: bytes) -> Iterator[tuple[int, bytes]]:
-    """Types and contents of the whole records of an answer."""
-    while len(said) >= 8:
-        _, kind, _, length, padding = struct.unpack(">BBHHBx", said[:8])
-        yield kind, said[8 : 8 + length]
-        said = said[8 + length + padding :]
-
-
 KIND = ServerKind(
     summary="PHP by FastCGI, behind a web server; opcode cache on or off",
     needs=("php-fpm",),
     # The path is where the scripts are, which a web server has to know.
     url="fastcgi://127.0.0.1:${port}${dir}/files",
     recipe=recipe,
-    keys=frozenset({"settings", "environment", "files", "before"}),
+    counters=counters.COUNTING,
+    keys=OWN | {"files", "before"},
 )

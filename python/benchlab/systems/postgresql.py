@@ -12,11 +12,10 @@ set), so that a server that is killed leaves none. Absent: promoting a replica.
 import signal
 from collections.abc import Sequence
 
-from benchlab.host import programs
 from benchlab.model.experiment import System
 from benchlab.model.secrets import MENTION
 from benchlab.systems.counters import postgresql as counters
-from benchlab.systems.members import ServerKind
+from benchlab.systems.members import OWN, ServerKind
 from benchlab.systems.reach import NotReadyError, client_says
 from benchlab.systems.server import Bed, Recipe
 
@@ -48,12 +47,12 @@ def recipe(bed: Bed) -> Recipe:
     given = {"dynamic_shared_memory_type": "mmap", **bed.settings, **fixed}.items()
     flags = [word for name, value in given for word in ("-c", f"{name}={value}")]
     initdb = [
-        *(programs.path("initdb"), "--pgdata", data, "--username", USER),
+        *(bed.program("initdb"), "--pgdata", data, "--username", USER),
         *("--auth", "scram-sha-256", "--pwfile", f"{bed.folder}/password"),
         *("--encoding", "UTF8", "--locale", "C", "--no-sync"),
     ]
     basebackup = [
-        *(programs.path("pg_basebackup"), "-d", follows, "--pgdata", data, "--no-sync"),
+        *(bed.program("pg_basebackup"), "-d", follows, "--pgdata", data, "--no-sync"),
         *("--write-recovery-conf", "--wal-method=stream", "--checkpoint=fast"),
         *("--create-slot", "--slot", _slot(bed)),
     ]
@@ -64,7 +63,7 @@ def recipe(bed: Bed) -> Recipe:
 
     return Recipe(
         prepare=[basebackup if follows else initdb],
-        start=[programs.path("postgres"), "-D", data, *flags],
+        start=[bed.program("postgres"), "-D", data, *flags],
         files={"password": bed.password, "pgpass": f"*:*:*:{USER}:{bed.password}\n"},
         user="postgres",
         answers=answers,
@@ -76,7 +75,7 @@ def recipe(bed: Bed) -> Recipe:
 
 def ask(bed: Bed, sql: str) -> str:
     """The answer of a member, without headings. Raises NotReadyError where it gives none."""
-    asked = [programs.path("psql"), "-qAtX", "-h", "127.0.0.1", "-p", str(bed.port)]
+    asked = [bed.program("psql"), "-qAtX", "-h", "127.0.0.1", "-p", str(bed.port)]
     return client_says([*asked, "-U", USER, "postgres"], {"PGPASSWORD": bed.password}, sql)
 
 
@@ -126,7 +125,7 @@ KIND = ServerKind(
     url=f"postgresql://{USER}:{MENTION}@127.0.0.1:${{port}}/{USER}",
     recipe=recipe,
     counters=counters.COUNTING,
-    keys=frozenset({"settings", "environment", "replicas", "ask"}),
+    keys=OWN | {"replicas", "ask"},
     members=members,
     asked=lambda beds: beds if beds[0].system.ask == "all" else beds[:1],
     join=join,

@@ -43,6 +43,8 @@ class Place:
     password: str = field(default_factory=lambda: secrets.token_urlsafe(18), repr=False)
     """Of the servers that are made there, the same in all sessions, since data may hold it; of one
     that is already running, what the files of its own client say."""
+    let_in: tuple[str, ...] = field(default=(), repr=False)
+    """URLs of a system that is already running, with all in them that its own client would say."""
     seed: str = ""
     """Of whatever is drawn as it starts."""
     pause: Callable[[float], bool] = _sleep

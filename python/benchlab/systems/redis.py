@@ -15,7 +15,7 @@ from benchlab.model.errors import InputError
 from benchlab.model.experiment import System
 from benchlab.model.secrets import MENTION
 from benchlab.systems.counters import redis as counters
-from benchlab.systems.members import ServerKind
+from benchlab.systems.members import OWN, ServerKind
 from benchlab.systems.reach import ANSWER_S, NotReadyError
 from benchlab.systems.server import Bed, Recipe
 
@@ -55,7 +55,7 @@ def recipe(bed: Bed) -> Recipe:
             raise NotReadyError(f"it answers {said!r}")
 
     return Recipe(
-        start=["redis-server", f"{bed.folder}/redis.conf"],
+        start=[bed.program("redis-server"), f"{bed.folder}/redis.conf"],
         files={"redis.conf": "".join(lines), "data/.keep": ""},
         answers=answers,
         data="data",
@@ -175,7 +175,7 @@ KIND = ServerKind(
     url=url,
     recipe=recipe,
     counters=counters.COUNTING,
-    keys=frozenset({"settings", "environment", "masters", "replicas"}),
+    keys=OWN | {"masters", "replicas"},
     members=members,
     join=join,
     primaries=primaries,

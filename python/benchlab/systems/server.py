@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchlab.host import ports
+from benchlab.host import ports, programs
 from benchlab.host.probes import Root
 from benchlab.host.processes import Process, tail
 from benchlab.model.errors import HostError
@@ -61,6 +61,8 @@ class Bed:
     """All members of the system in the order of their start, this one among them."""
     behind: back.Behind = field(default_factory=dict)
     """URLs of the systems that stand behind it, by their names."""
+    paths: Mapping[str, str] = field(default_factory=dict)
+    """Where what the system needs is, by its names."""
     _ports: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -83,6 +85,10 @@ class Bed:
     def filled(self, url: str) -> str:
         """A URL with its port and folder in place of their mentions."""
         return url.replace("${port}", str(self.port)).replace("${dir}", str(self.folder))
+
+    def program(self, name: str) -> str:
+        """Where a program is. Raises HostError, saying how to get it, where it is not."""
+        return self.paths.get(name) or programs.path(name)
 
     def port_for(self, use: str) -> int:
         """A further port of its own, by what it is for."""

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Mapping
 from typing import BinaryIO
 
-from benchlab.host import programs
+from benchlab.systems.counters import sphinx as counters
 from benchlab.systems.members import ServerKind
 from benchlab.systems.reach import ANSWER_S, NotReadyError
 from benchlab.systems.server import Bed, Recipe
@@ -48,10 +48,10 @@ def recipe(bed: Bed) -> Recipe:
     text += block(f"index {INDEX}", {**index, **given["index"]})
     text += block("indexer", given["indexer"])
     text += block("searchd", {"workers": "threads", **given["searchd"], **fixed})
-    indexer = [programs.path("indexer"), "--quiet", "--config", conf, INDEX]
+    indexer = [bed.program("indexer"), "--quiet", "--config", conf, INDEX]
     return Recipe(
         prepare=[indexer] if given["source"] else [],
-        start=[programs.path("searchd"), "--nodetach", "--config", conf],
+        start=[bed.program("searchd"), "--nodetach", "--config", conf],
         files={"sphinx.conf": text, "data/.keep": ""},
         answers=lambda: answers(bed.port),
         data="data",
@@ -103,4 +103,5 @@ KIND = ServerKind(
     # It prepares no statements.
     url="mysql://127.0.0.1:${port}?protocol=text",
     recipe=recipe,
+    counters=counters.COUNTING,
 )

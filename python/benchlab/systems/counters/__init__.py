@@ -11,9 +11,7 @@ from functools import partial
 
 from benchlab.host.counters import Reader, Source
 from benchlab.host.samples import Meaning
-
-TIMEOUT_S = 2.0
-"""A system that takes longer to tell its counters is asked anew."""
+from benchlab.systems.door import Door
 
 
 @dataclass(frozen=True)
@@ -21,14 +19,14 @@ class Counting:
     """What a kind of system counts of itself."""
 
     meanings: Mapping[str, Meaning]
-    connect: Callable[[str], Reader]
-    """Lets itself in by a URL, the password in it, and asks on the same connection each time."""
+    connect: Callable[[Door], Reader]
+    """Lets itself in, and asks on the same connection each time."""
     at: str | None = None
     """The URL of a server made here, with `${port}` and `${dir}`, where it is not the driver's."""
 
-    def source(self, kind: str, url: str, member: str = "") -> Source:
+    def source(self, kind: str, door: Door, member: str = "") -> Source:
         """The counters of one server of a kind."""
-        return Source(kind, member, self.meanings, partial(self.connect, url))
+        return Source(kind, member, self.meanings, partial(self.connect, door))
 
 
 def counters(names: str, unit: str = "") -> dict[str, Meaning]:

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from benchlab.host.counters import Source
 from benchlab.systems.counters import Counting, counters, gauges
 from benchlab.systems.counters.page import Page
+from benchlab.systems.door import Door
 
 KIND = "exporter"
 """The first part of its metrics' names."""
@@ -77,11 +78,12 @@ def _wanted(text: str) -> Iterator[str]:
             yield line
 
 
-COUNTING = Counting(MEANINGS, lambda url: Page(url, urlsplit(url).path or "/metrics", numbers))
+COUNTING = Counting(MEANINGS, lambda door: Page(door, f"/{door.path or 'metrics'}", numbers))
 
 
 def sources(urls: tuple[str, ...]) -> tuple[Source, ...]:
     """One for each address; of several, the host and port tell them apart."""
     return tuple(
-        COUNTING.source(KIND, url, urlsplit(url).netloc if len(urls) > 1 else "") for url in urls
+        COUNTING.source(KIND, Door(url), urlsplit(url).netloc if len(urls) > 1 else "")
+        for url in urls
     )

@@ -10,7 +10,8 @@ import io
 import socket
 from collections.abc import Mapping
 
-from benchlab.systems.counters import TIMEOUT_S, Counting, counters, gauges
+from benchlab.systems.counters import Counting, counters, gauges
+from benchlab.systems.counters.local import Local
 
 SIDES = {"FRONTEND": "front", "BACKEND": "back"}
 MEANINGS = {
@@ -43,23 +44,11 @@ def numbers(text: str) -> Mapping[str, float]:
     return found
 
 
-class Administration:
-    """Asks on a socket of the file system, which is closed behind each answer."""
-
-    def __init__(self, url: str) -> None:
-        self._path = url.removeprefix("unix:")
-
-    def read(self) -> Mapping[str, float]:
-        """Every number of the catalogue."""
-        with socket.socket(socket.AF_UNIX) as there:
-            there.settimeout(TIMEOUT_S)
-            there.connect(self._path)
-            there.sendall(ASKED)
-            with there.makefile(encoding="utf-8") as answer:
-                return numbers(answer.read())
-
-    def close(self) -> None:
-        """Nothing is kept open."""
+def asked(there: socket.socket) -> Mapping[str, float]:
+    """What it tells on a fresh connection, which it closes."""
+    there.sendall(ASKED)
+    with there.makefile(encoding="utf-8") as answer:
+        return numbers(answer.read())
 
 
-COUNTING = Counting(MEANINGS, Administration, at="unix:${dir}/admin")
+COUNTING = Counting(MEANINGS, lambda door: Local(door, asked), at="unix:${dir}/admin")

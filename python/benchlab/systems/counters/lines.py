@@ -3,18 +3,16 @@
 Absent: which commands they take and what the lines say; each server's module knows that.
 """
 
-import socket
 from typing import IO
 
-from benchlab.systems import reach
-from benchlab.systems.counters import TIMEOUT_S
+from benchlab.systems.door import Door
 
 
 class Lines:
     """A connection to such a server."""
 
-    def __init__(self, url: str) -> None:
-        self._socket = socket.create_connection(reach.address(url), TIMEOUT_S)
+    def __init__(self, door: Door) -> None:
+        self._socket = door.open()
         self._read: IO[bytes] = self._socket.makefile("rb")
 
     def say(self, command: str) -> None:

@@ -4,11 +4,8 @@ To ask is itself a query a second, and is counted as one. Absent: the performanc
 off by default and costs what it tells.
 """
 
-from collections.abc import Mapping
-from urllib.parse import unquote
-
-from benchlab.systems import reach
-from benchlab.systems.counters import TIMEOUT_S, Counting, counters, gauges
+from benchlab.systems.counters import Counting, counters, gauges
+from benchlab.systems.counters.shown import Shown
 
 MEANINGS = {
     **counters("Questions Queries Com_select Com_insert Com_update Com_delete Com_replace"),
@@ -48,39 +45,6 @@ ASKED = "SHOW GLOBAL STATUS WHERE Variable_name IN ({})".format(
 )
 _SCALES = {"Innodb_row_lock_time": 1e-3, "wsrep_flow_control_paused_ns": 1e-9}
 """Of times that the server tells in another unit than seconds."""
+_NAMES = {name: _SCALES.get(name, 1.0) for name in MEANINGS}
 
-
-class Status:
-    """Asks over a connection of its own."""
-
-    def __init__(self, url: str) -> None:
-        import pymysql
-
-        parts = reach.split(url)
-        host, port = reach.address(url)
-        self._connection = pymysql.connect(
-            host=host,
-            port=port,
-            user=unquote(parts.username or "root"),
-            password=unquote(parts.password or ""),
-            # By the scheme `mysql:`; to load certificates costs more than a minute of asking.
-            ssl_disabled=True,
-            connect_timeout=TIMEOUT_S,
-            read_timeout=TIMEOUT_S,
-            write_timeout=TIMEOUT_S,
-        )
-
-    def read(self) -> Mapping[str, float]:
-        """Every number of the catalogue; times in seconds."""
-        with self._connection.cursor() as cursor:
-            cursor.execute(ASKED)
-            rows = cursor.fetchall()
-        told = {name: value for name, value in rows if name in MEANINGS and value}
-        return {name: float(value) * _SCALES.get(name, 1.0) for name, value in told.items()}
-
-    def close(self) -> None:
-        """Gives the connection back."""
-        self._connection.close()
-
-
-COUNTING = Counting(MEANINGS, Status)
+COUNTING = Counting(MEANINGS, lambda door: Shown(door, (ASKED,), _NAMES))

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from benchlab.systems.counters import Counting, counters, gauges
 from benchlab.systems.counters.lines import Lines
+from benchlab.systems.door import Door
 
 MEANINGS = {
     **counters("cmd_get cmd_set cmd_flush cmd_touch cmd_meta get_hits get_misses get_expired"),
@@ -28,8 +29,15 @@ MEANINGS = {
 class Stats:
     """Asks with `stats`, which is answered in a line for each, the last of them `END`."""
 
-    def __init__(self, url: str) -> None:
-        self._lines = Lines(url)
+    def __init__(self, door: Door) -> None:
+        self._lines = Lines(door)
+        if door.password:
+            # Of a server with a file of users (its protocol.txt, "Authentication").
+            word = f"{door.user} {door.password}"
+            self._lines.say(f"set auth 0 0 {len(word.encode())}\r\n{word}")
+            if (said := self._lines.line()) != "STORED":
+                self.close()
+                raise PermissionError(said)
 
     def read(self) -> Mapping[str, float]:
         """Every number of the catalogue."""

@@ -31,4 +31,4 @@ def numbers(text: str) -> Mapping[str, float]:
     return {name: float(value) for name, value in found.groupdict().items()}
 
 
-COUNTING = Counting(MEANINGS, lambda url: Page(url, PATH, numbers))
+COUNTING = Counting(MEANINGS, lambda door: Page(door, PATH, numbers))

@@ -4,12 +4,11 @@ Its own names are those of entries; `cn=Search,cn=Operations` is `search_complet
 the figures of single databases and connections.
 """
 
-import socket
 from collections.abc import Mapping
-from urllib.parse import unquote
 
-from benchlab.systems import ldap, reach
-from benchlab.systems.counters import TIMEOUT_S, Counting, counters, gauges
+from benchlab.systems import ldap
+from benchlab.systems.counters import Counting, counters, gauges
+from benchlab.systems.door import Door
 
 OPERATIONS = (
     *("bind", "unbind", "search", "compare", "modify", "modrdn", "add", "delete", "abandon"),
@@ -28,13 +27,19 @@ ATTRIBUTES = ("monitorCounter", "monitorOpInitiated", "monitorOpCompleted", "mon
 class Monitor:
     """Asks over a connection of its own, as the URL's user where it names one."""
 
-    def __init__(self, url: str) -> None:
-        parts = reach.split(url)
-        self._socket = socket.create_connection(reach.address(url), TIMEOUT_S)
+    def __init__(self, door: Door) -> None:
+        self._socket = door.open()
         self._read = self._socket.makefile("rb")
-        if parts.password:
-            name, password = unquote(parts.username or ""), unquote(parts.password)
-            self._socket.sendall(ldap.bind(name, password))
+        if "start_tls=yes" in door.url:
+            self._socket.sendall(ldap.start_tls())
+            if ldap.SUCCESS not in self._message():
+                self.close()
+                raise PermissionError("it does not begin to encrypt")
+            self._read.close()
+            self._socket = door.encrypted(self._socket)
+            self._read = self._socket.makefile("rb")
+        if door.password:
+            self._socket.sendall(ldap.bind(door.user, door.password))
             if ldap.SUCCESS not in self._message():
                 self.close()
                 raise PermissionError("it does not let its user in")

@@ -6,20 +6,21 @@ Absent: what the page says; each server's module knows that.
 import http.client
 from collections.abc import Callable, Mapping
 
-from benchlab.systems import reach
-from benchlab.systems.counters import TIMEOUT_S
+from benchlab.systems.door import TIMEOUT_S, Door
 
 
 class Page:
     """Asks for a page again and again over one connection."""
 
-    def __init__(self, url: str, path: str, numbers: Callable[[str], Mapping[str, float]]) -> None:
+    def __init__(
+        self, door: Door, path: str, numbers: Callable[[str], Mapping[str, float]]
+    ) -> None:
         self._path, self._numbers = path, numbers
-        parts = reach.split(url)
-        host, port = reach.address(url)
+        host, port = door.address
+        encryption = door.encryption
         self._client = (
-            http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S)
-            if parts.scheme == "https"
+            http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=encryption)
+            if encryption is not None
             else http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
         )
 

@@ -6,14 +6,12 @@ second at most, and when its client leaves: a rate over d seconds may be off by 
 Absent: statistics of single tables, indexes and statements.
 """
 
-import ssl
 from collections.abc import Mapping
-from urllib.parse import unquote
 
-from benchlab.systems import reach
-from benchlab.systems.counters import TIMEOUT_S, Counting, counters, gauges
+from benchlab.systems.counters import Counting, counters, gauges
+from benchlab.systems.door import TIMEOUT_S, Door
+from benchlab.systems.statements import postgresql
 
-APPLICATION = "benchlab"
 MEANINGS = {
     **counters("xact_commit xact_rollback blks_read blks_hit tup_returned tup_fetched"),
     **counters("tup_inserted tup_updated tup_deleted conflicts deadlocks temp_files sessions"),
@@ -58,21 +56,8 @@ def statement(version: int) -> str:
 class Views:
     """Asks over a connection of its own, which it leaves out of what it counts."""
 
-    def __init__(self, url: str) -> None:
-        from pg8000.native import Connection  # type: ignore[import-untyped]
-
-        parts = reach.split(url)
-        host, port = reach.address(url)
-        self._connection = Connection(
-            unquote(parts.username or "postgres"),
-            host=host,
-            port=port,
-            database=unquote(parts.path.strip("/")) or None,
-            password=unquote(parts.password) if parts.password else None,
-            timeout=TIMEOUT_S,
-            application_name=APPLICATION,
-            ssl_context=_encryption(parts.query),
-        )
+    def __init__(self, door: Door) -> None:
+        self._connection = postgresql(door, TIMEOUT_S)
         ((version,),) = self._connection.run("SHOW server_version_num") or []
         self._statement = statement(int(version))
 
@@ -88,16 +73,6 @@ class Views:
     def close(self) -> None:
         """Gives the connection back."""
         self._connection.close()
-
-
-def _encryption(query: str) -> ssl.SSLContext | bool:
-    """As the driver does it: only where the URL asks for it, and then without looking who it is.
-
-    Whether to trust the certificate is the driver's question; here nothing is said but a name.
-    """
-    if "sslmode=" not in query or "sslmode=disable" in query:
-        return False
-    return ssl._create_unverified_context()
 
 
 COUNTING = Counting(MEANINGS, Views)

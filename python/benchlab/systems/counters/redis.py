@@ -4,11 +4,10 @@ Absent: its statistics of commands and of single keyspaces.
 """
 
 from collections.abc import Mapping
-from urllib.parse import unquote
 
-from benchlab.systems import reach
 from benchlab.systems.counters import Counting, counters, gauges
 from benchlab.systems.counters.lines import Lines
+from benchlab.systems.door import Door
 
 MEANINGS = {
     **counters("total_connections_received total_commands_processed rejected_connections"),
@@ -30,11 +29,10 @@ MEANINGS = {
 class Info:
     """Asks with inline commands, whose answers are errors, lines or one text of a told length."""
 
-    def __init__(self, url: str) -> None:
-        self._lines = Lines(url)
-        parts = reach.split(url)
-        if parts.password:
-            words = [unquote(word) for word in (parts.username, parts.password) if word]
+    def __init__(self, door: Door) -> None:
+        self._lines = Lines(door)
+        if door.password:
+            words = [quoted(word) for word in (door.user, door.password) if word]
             self._lines.say(f"AUTH {' '.join(words)}")
             if (said := self._lines.line()) != "+OK":
                 self.close()
@@ -53,6 +51,11 @@ class Info:
     def close(self) -> None:
         """Gives the connection back."""
         self._lines.close()
+
+
+def quoted(word: str) -> str:
+    """A word of an inline command, in which it may have blanks and quotes."""
+    return '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 COUNTING = Counting(MEANINGS, Info)
