@@ -91,6 +91,12 @@ def test_names_say_something() -> None:
     assert not [str(path) for part, path in parts if part.lower() in VAGUE]
 
 
+def test_no_two_test_files_have_one_name() -> None:
+    # Each folder of tests is on the path of imports, and a module is known by its name alone.
+    names = [path.name for path in tracked(".py") if path.is_relative_to(ROOT / "tests")]
+    assert not {name for name in names if names.count(name) > 1}
+
+
 def test_nothing_is_left_open() -> None:
     here = Path(__file__)
     assert not [
