@@ -217,7 +217,8 @@ class Round:
             for process in psutil.Process(root.pid).children(recursive=True):
                 try:
                     found = process.net_connections("tcp")
-                except psutil.NoSuchProcess:
+                except psutil.Error:
+                    # It has just ended: what is left of it is nobody's, or the kernel's own.
                     continue
                 listening = (at for at in found if at.status == psutil.CONN_LISTEN)
                 self.ports |= {at.laddr.port for at in listening}

@@ -330,6 +330,14 @@ def test_a_database_goes_back_to_its_snapshot(place: Place, tmp_path: Path) -> N
     assert not place.folder.exists()
 
 
+def test_a_file_larger_than_its_disk_is_refused_before_any_of_it_is_written(place: Place) -> None:
+    place.folder.mkdir()
+    system = System(kind="file", settings={"size": "100000TB", "folder": str(place.folder)})
+    with pytest.raises(HostError, match=r"^disk: a file of .+ does not fit: .+ are free in "):
+        kind_of("disk", system).start("disk", system, place)
+    assert list(place.folder.iterdir()) == []
+
+
 def test_an_unknown_kind_names_the_nearest() -> None:
     with pytest.raises(InputError, match="did you mean sqlite"):
         kind_of("db", System(kind="sqlit"))

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from benchlab.host.counters import Source
 from benchlab.host.probes import Root
+from benchlab.model import quantities
 from benchlab.model.errors import HostError, InputError
 from benchlab.model.experiment import Command, System
 from benchlab.model.sections import KINDS
@@ -74,7 +75,8 @@ def missing(system: System) -> str | None:
 def start(name: str, system: System, place: Place) -> Laid:
     """Makes the folder; the loading Plan makes the file.
 
-    Raises HostError when the folder that is wanted is not there.
+    Raises HostError when the folder that is wanted is not there, or the file is no smaller than
+    the room on its disk.
     """
     _check(name, system)
     folder = place.folder
@@ -86,6 +88,12 @@ def start(name: str, system: System, place: Place) -> Laid:
             folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise HostError(f"{name}: no folder can be made: {error}") from error
+    size = quantities.parse(str(system.settings.get("size", SIZE)), "B")
+    if size >= (free := shutil.disk_usage(folder).free):
+        shutil.rmtree(folder)
+        asked, there = (quantities.format(each, "B") for each in (size, free))
+        what = f"a file of {asked} does not fit: {there} are free in {folder.parent}"
+        raise HostError(f"{name}: {what}: set `size`, or another `folder`")
     return Laid(folder, system, place)
 
 
