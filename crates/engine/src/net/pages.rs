@@ -1,40 +1,41 @@
 //! Memory that the kernel reads and writes.
 //!
-//! Absent from it: who may touch which part of it when.
+//! It is asked of the system, which gives a page once it is touched: what is laid in for the worst
+//! case then costs nothing. Absent from it: who may touch which part of it when.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
-use std::ptr::NonNull;
-
-/// The largest page of any machine.
-const PAGE: usize = 64 * 1024;
+use std::io;
+use std::ptr::{self, NonNull};
 
 /// Memory that begins with a page.
 pub(crate) struct Pages {
     /// Where it begins.
     pub start: NonNull<u8>,
-    layout: Layout,
+    length: usize,
 }
 
 impl Pages {
-    /// So many bytes at least, all of them zero.
+    /// So many bytes, all of them zero.
     pub fn new(bytes: usize) -> Pages {
-        let layout = Layout::from_size_align(bytes.next_multiple_of(PAGE), PAGE)
-            .expect("what fits into memory is a valid layout");
-        // SAFETY: the size is not zero.
-        let start = unsafe { alloc_zeroed(layout) };
-        let start = NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout));
-        Pages { start, layout }
+        let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE);
+        let kind = kind | libc::MAP_ANONYMOUS;
+        // SAFETY: memory that is nobody's yet, wherever the system finds room for it.
+        let start = unsafe { libc::mmap(ptr::null_mut(), bytes, access, kind, -1, 0) };
+        let given = (start != libc::MAP_FAILED).then(|| NonNull::new(start.cast())).flatten();
+        let start = given.unwrap_or_else(|| {
+            panic!("no {bytes} bytes of memory: {}", io::Error::last_os_error());
+        });
+        Pages { start, length: bytes }
     }
 
     /// How many bytes it has.
     pub fn len(&self) -> usize {
-        self.layout.size()
+        self.length
     }
 
     /// All of it, for an owner that has told nobody where it begins.
     pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: so many bytes were allocated, as zeros, and are this owner's alone.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.layout.size()) }
+        // SAFETY: so many bytes were given, as zeros, and are this owner's alone.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 }
 
@@ -43,8 +44,8 @@ unsafe impl Send for Pages {}
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: it was allocated with this layout, and whoever is given a pointer to it is bound
-        // to be gone before.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) };
+        // SAFETY: it was given with this length, and whoever is told of a place in it is bound to
+        // be gone before. That memory which was given is taken back cannot fail.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
     }
 }
