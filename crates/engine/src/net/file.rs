@@ -26,9 +26,11 @@ use crate::process;
 
 /// To what buffers are aligned, as direct reads and writes want it.
 pub(crate) const ALIGNMENT: usize = 4096;
-/// So many orders do not wait for the batch to end: what is counted as sent would else be sent
-/// long after, where many answers come at once.
-const BATCH: u32 = 16;
+/// What share of the orders that may be under way is handed over together: a disk whose next order
+/// waits for many others has too little to do meanwhile, and one of many orders is hardly missed.
+const BATCHES: u32 = 16;
+/// The most orders that wait for each other: what is counted as sent would else be sent long after.
+const MOST: u32 = 16;
 /// A deadline that is so far away is left to an alarm, which is set once for many waits.
 const FAR: Nanos = Nanos(5_000_000);
 /// What the kernel calls the alarm, and its being set anew; orders are called by their connection.
@@ -65,6 +67,8 @@ pub struct Orders<'a> {
     /// Orders that the kernel has or is about to be given, and those it is about to be given.
     under_way: u32,
     unsubmitted: u32,
+    /// How many are handed over together.
+    batch: u32,
     /// Why nothing could be handed over, where that could not be told at once.
     failed: Option<io::Error>,
     // News that is to be delivered.
@@ -122,6 +126,7 @@ impl<'a> Disk<'a> {
             alarm_time: Box::new(Timespec::new()),
             under_way: 0,
             unsubmitted: 0,
+            batch: (links / BATCHES).clamp(1, MOST),
             failed: None,
             found: Vec::with_capacity(room),
             established: Vec::with_capacity(room),
@@ -276,7 +281,7 @@ impl Orders<'_> {
         self.put(request)?;
         self.under_way += 1;
         self.unsubmitted += 1;
-        if self.unsubmitted >= BATCH {
+        if self.unsubmitted >= self.batch {
             self.unsubmitted = 0;
             self.ring.submit()?;
         }
