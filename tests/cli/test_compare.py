@@ -41,7 +41,7 @@ def test_a_slower_run_is_worse_and_said_not_to_be_interleaved(
     assert first["effect"] == pytest.approx(-0.2, abs=0.02)
     assert first["low"] < first["effect"] < first["high"] < -0.1
     assert (second["metric"], second["verdict"]) == ("latency_p99", None)
-    assert found["changed"] == [f"commits.shop at HEAD: {'a' * 40} → {'b' * 40}"]
+    assert found["changed"] == [f"commits.shop at HEAD: {'a' * 10} → {'b' * 10}"]
 
     assert outcome(["compare", a.id, b.id]) == Exit.DONE
     said = capsys.readouterr().out

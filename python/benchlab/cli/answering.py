@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
+from benchlab.cli.gating import NO_GATE, Gate
 from benchlab.model.errors import ORDER, Exit
 from benchlab.model.evidence import Summary
 from benchlab.store import Run
@@ -22,6 +23,7 @@ def answer(
     plots: Path | None = None,
     csv: Path | None = None,
     open_page: bool = False,
+    gate: Gate = NO_GATE,
 ) -> None:
     """Judge a run from its folder and give the answer.
 
@@ -31,6 +33,7 @@ def answer(
     from benchlab.judge.run import judge_run
     from benchlab.lab.opening import reopen
     from benchlab.report import exports, page, terminal
+    from benchlab.report.bulletin import Bulletin
     from benchlab.report.gathering import gather
 
     opened = reopen(run)
@@ -43,13 +46,18 @@ def answer(
         exports.write_plots(material, plots)
     if csv is not None:
         exports.write_tables(material, csv)
+    advisory = gate.doubt(run.record)
+    gate.tell(Bulletin.of_run(judgement.summary, gates=gate.asks, advisory=advisory))
     if as_json:
         print(judgement.summary.model_dump_json())
     else:
         terminal.render(material, Console(highlight=False, emoji=False), file)
     if open_page:
         typer.launch(str(file))
-    raise typer.Exit(exit_code(judgement.summary))
+    code = exit_code(judgement.summary)
+    if gate.asks and code not in (Exit.INTERRUPTED, Exit.NOTHING_MEASURED, Exit.BROKEN_PROMISE):
+        code = gate.code(judgement.summary.comparisons, advisory)
+    raise typer.Exit(code)
 
 
 def exit_code(summary: Summary) -> Exit:

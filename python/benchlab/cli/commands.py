@@ -14,6 +14,8 @@ from benchlab.cli import (
     compare,
     doctor,
     first_minute,
+    gate,
+    history,
     listing,
     plan,
     query,
@@ -41,6 +43,8 @@ app.command("plan")(plan.plan)
 app.command("report")(report.report)
 app.command("verify")(verify.verify)
 app.command("compare")(compare.compare)
+app.command("gate")(gate.gate)
+app.command("history")(history.history)
 app.command("query")(query.query)
 app.command("list")(listing.listing)
 app.command("remove")(remove.remove)

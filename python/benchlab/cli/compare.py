@@ -14,12 +14,15 @@ def compare(baseline: Named, candidate: Named, as_json: Json = False) -> None:
     """Lay a run beside an earlier one of the same experiment, metric by metric."""
     from rich.console import Console
 
-    from benchlab.cli.telling import told
+    from benchlab.cli.telling import told, told_like
     from benchlab.judge.between import compare_runs
+    from benchlab.judge.history import apart_from
     from benchlab.model.errors import Exit
     from benchlab.report import terminal
 
-    found = compare_runs(told(store.find(baseline)), told(store.find(candidate)))
+    before, after = told(store.find(baseline)), told(store.find(candidate))
+    runs, _ = told_like(after)
+    found = compare_runs(before, after, apart_from(before, after, runs))
     if as_json:
         print(found.model_dump_json())
     else:

@@ -1,5 +1,6 @@
 """Options that several subcommands share, declared once."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -30,6 +31,15 @@ Only = Annotated[
 Budget = Annotated[
     str | None,
     typer.Option("--budget", metavar="TIME", help="Fit into this time, e.g. 10m."),
+]
+Advisory = Annotated[
+    bool, typer.Option("--advisory", help="A gate that says no warns, and ends with 0.")
+]
+JUnit = Annotated[
+    Path | None, typer.Option("--junit", metavar="FILE", help="Also the verdicts, as JUnit's XML.")
+]
+Markdown = Annotated[
+    Path | None, typer.Option("--markdown", metavar="FILE", help="Also the answer, as Markdown.")
 ]
 Full = Annotated[bool, typer.Option("--full", help="The axes of `full:` in the file.")]
 

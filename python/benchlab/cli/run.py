@@ -6,7 +6,18 @@ from typing import Annotated
 import typer
 
 from benchlab import store
-from benchlab.cli.options import Budget, Full, Json, Only, Sessions, Set, narrowing
+from benchlab.cli.options import (
+    Advisory,
+    Budget,
+    Full,
+    Json,
+    JUnit,
+    Markdown,
+    Only,
+    Sessions,
+    Set,
+    narrowing,
+)
 from benchlab.model.errors import InputError
 
 
@@ -26,6 +37,12 @@ def run(
     resume: Annotated[
         str | None, typer.Option("--resume", metavar="RUN", help="Go on with an interrupted run.")
     ] = None,
+    gate: Annotated[
+        bool, typer.Option("--gate", help="Exit 1 where a candidate is worse, 3 if none can tell.")
+    ] = False,
+    advisory: Advisory = False,
+    markdown: Markdown = None,
+    junit: JUnit = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
     open_page: Annotated[
@@ -34,6 +51,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run an experiment: real systems, repeated and interleaved, to an answer and a report."""
+    from benchlab.cli.gating import Gate
     from benchlab.cli.running import run_opened
     from benchlab.lab.opening import open_experiment, reopen
     from benchlab.lab.run import check_same
@@ -61,4 +79,5 @@ def run(
         as_json=as_json,
         yes=yes,
         open_page=open_page,
+        gate=Gate(gate, advisory, junit, markdown),
     )

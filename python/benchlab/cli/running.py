@@ -7,6 +7,7 @@ import typer
 
 from benchlab.cli import interrupting
 from benchlab.cli.answering import answer
+from benchlab.cli.gating import NO_GATE, Gate
 from benchlab.cli.progress import Display
 from benchlab.lab.announcing import visits, writes
 from benchlab.lab.budget import estimate_time
@@ -62,12 +63,14 @@ def run_opened(
     as_json: bool = False,
     yes: bool = False,
     open_page: bool = False,
+    gate: Gate = NO_GATE,
 ) -> None:
     """Run an experiment, or go on with one, and give the answer."""
+    gate.check(opened.experiment)
     run = measure(opened, out=out, resumed=resumed, quiet=quiet or as_json, yes=yes)
     kept = f"what was measured is kept; its answer: benchlab report {run.id}"
     with interrupting.Advising(kept):
-        answer(run, as_json=as_json, open_page=open_page)
+        answer(run, as_json=as_json, open_page=open_page, gate=gate)
 
 
 def measure(

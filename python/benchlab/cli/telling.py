@@ -1,4 +1,4 @@
-"""What the subcommands that look across runs share: a run with its answer."""
+"""What the subcommands that look across runs share: runs with their answers."""
 
 from typing import TYPE_CHECKING
 
@@ -25,3 +25,30 @@ def told(run: Run) -> "Told":
     summary = run.summary() or judge_run(opened.experiment, opened.cases, run).summary
     cases = {case.name: case for case in opened.cases}
     return Told(record, opened.experiment, cases, summary)
+
+
+def told_like(last: "Told") -> "tuple[list[Told], list[str]]":
+    """The store's runs of an experiment on one machine up to one of them, and what was left out.
+
+    They are in the order in which they were begun, with `last` at the end, wherever it is kept.
+    """
+    from benchlab import store
+    from benchlab.judge.alike import FINGERPRINT
+    from benchlab.model.errors import InputError
+
+    found, notes, elsewhere = [], [], 0
+    for run in store.runs():
+        record = run.record
+        is_earlier = record.created_utc <= last.record.created_utc and record.id != last.id
+        if record.experiment != last.record.experiment or not is_earlier:
+            continue
+        if record.host.get(FINGERPRINT) != last.machine:
+            elsewhere += 1
+            continue
+        try:
+            found.append(told(run))
+        except InputError as error:
+            notes.append(f"left out: {error}")
+    if elsewhere:
+        notes.append(f"left out: runs on other machines ({elsewhere})")
+    return [*found, last], notes

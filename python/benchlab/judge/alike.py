@@ -11,7 +11,7 @@ from typing import Any
 from benchlab.model.errors import InputError
 from benchlab.model.evidence import Frozen, Summary
 from benchlab.model.experiment import Case, Experiment
-from benchlab.model.records import RunRecord
+from benchlab.model.records import SHORT, RunRecord
 
 FINGERPRINT = "fingerprint"
 _PASSING = ("name", "swap_bytes", FINGERPRINT)
@@ -57,13 +57,24 @@ def check_alike(a: Told, b: Told) -> tuple[str, ...]:
     if not shared:
         raise InputError(f"has no case in common with {b.id}", key=a.id)
     for name in shared:
-        for place in ("workload", "load"):
-            one, other = (_flat(getattr(side.cases[name], place), place) for side in (a, b))
-            for key, was, now in _differing(one, other):
-                raise InputError(
-                    f"{name} was asked otherwise in {b.id}: {key} was {was} and is {now}", key=a.id
-                )
+        for key, was, now in _asked_otherwise(a.cases[name], b.cases[name]):
+            raise InputError(
+                f"{name} was asked otherwise in {b.id}: {key} was {was} and is {now}", key=a.id
+            )
     return shared
+
+
+def is_alike(a: Told, b: Told, case: str) -> bool:
+    """Whether a case of both runs was measured on one machine and asked alike."""
+    if a.machine != b.machine or case not in a.cases or case not in b.cases:
+        return False
+    return not any(_asked_otherwise(a.cases[case], b.cases[case]))
+
+
+def _asked_otherwise(a: Case, b: Case) -> Iterator[tuple[str, Any, Any]]:
+    for place in ("workload", "load"):
+        one, other = (_flat(getattr(case, place), place) for case in (a, b))
+        yield from _differing(one, other)
 
 
 def _check_machine(a: Told, b: Told) -> None:
@@ -97,7 +108,7 @@ def missing(a: Told, b: Told) -> tuple[str, ...]:
 
 def _recipe(side: Told) -> dict[str, Any]:
     record = side.record
-    commits = {f"{s.system} at {s.revision}": s.commit for s in record.sources}
+    commits = {f"{s.system} at {s.revision}": s.commit[:SHORT] for s in record.sources}
     systems = {case.system_name: case.system for case in side.cases.values()}
     parts: dict[str, Any] = {"commits": commits, "installed": record.systems, "systems": systems}
     return _flat({**parts, "versions": record.versions, "allow": side.experiment.allow})

@@ -75,8 +75,7 @@ def compare_runs(a: Told, b: Told, earlier: Earlier | None = None) -> Between:
     pairs = _pairs(a, b, shared, earlier, not is_exploring)
     found = decide(pairs, smallest_effect(b.experiment))
     comparisons = tuple(
-        comparison(one, finding, a.id, b.id, pairs, b.experiment)
-        for one, finding in zip(pairs, found, strict=True)
+        comparison(one, finding, a.id, b.id) for one, finding in zip(pairs, found, strict=True)
     )
     said = answer(comparisons, b.id, a.id, smallest_effect(b.experiment))
     return Between(
@@ -199,14 +198,7 @@ def decide(pairs: Sequence[Pair], delta: float) -> list[Finding | None]:
     return every
 
 
-def comparison(
-    one: Pair,
-    found: Finding | None,
-    baseline: str,
-    candidate: str,
-    pairs: Sequence[Pair],
-    experiment: Experiment,
-) -> Comparison:
+def comparison(one: Pair, found: Finding | None, baseline: str, candidate: str) -> Comparison:
     """A pair with what was found, for machines; a lead has no verdict."""
     verdict, why = _word(one, found, candidate) if one.counts else (None, one.invalid)
     shown = found

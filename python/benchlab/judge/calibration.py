@@ -9,6 +9,7 @@ from datetime import datetime
 from math import expm1, log1p
 
 from benchlab.model.evidence import Summary
+from benchlab.model.quantities import significant
 from benchlab.model.records import Calibration, RunRecord
 from benchlab.stats.estimates import share_interval, spread
 from benchlab.stats.family import ALPHA, FEWEST_COUNTING
@@ -63,6 +64,17 @@ def showable(
 def false_alarms(calibration: Calibration) -> tuple[float, float]:
     """The exact 95 % interval of the share of equal systems that are called different here."""
     return share_interval(calibration.called_different, calibration.comparisons)
+
+
+def gate_doubt(calibration: Calibration | None) -> str:
+    """Why no gate should stop anybody on this machine; empty where it may, or none can tell."""
+    if calibration is None or not calibration.comparisons:
+        return ""
+    low, _ = false_alarms(calibration)
+    if low <= ALPHA:
+        return ""
+    share = f"{significant(low * 100)} %"
+    return f"on this machine at least {share} of equal systems are called different"
 
 
 def _sixes(values: Sequence[float]) -> list[Sequence[float]]:

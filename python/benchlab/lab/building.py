@@ -18,15 +18,13 @@ from benchlab.lab.stopping import StopToken
 from benchlab.model.cases import placing
 from benchlab.model.errors import HostError, InputError
 from benchlab.model.experiment import Case, System
-from benchlab.model.records import SourceRecord
+from benchlab.model.records import SHORT, SourceRecord
 from benchlab.model.tree import join
 from benchlab.systems import Place
 from benchlab.systems.command import fill, run_command
 
 CHECKOUT_S = 600.0
 BUILD_S = 3600.0
-SHORT = 10
-"""Digits of a commit's id that are shown."""
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from benchlab.host import programs
+from benchlab.host.git import Repository
 from benchlab.lab import budget, studies
 from benchlab.load.workloads import known as known_workloads
 from benchlab.model import secrets
 from benchlab.model.cases import cases, select
+from benchlab.model.errors import InputError
 from benchlab.model.experiment import Case, Experiment
 from benchlab.model.reading import read_experiment, read_mapping
-from benchlab.model.records import RunRecord
+from benchlab.model.records import SHORT, RunRecord
 from benchlab.model.sections import Known
 from benchlab.model.writing import experiment_text
 from benchlab.store import Run, create
@@ -108,9 +111,22 @@ def begin(opened: Opened, command: Sequence[str], out: Path | None = None) -> Ru
         sessions=opened.experiment.sessions,
         blocks=opened.experiment.blocks,
         overrides={**opened.narrowing.as_record(), HERE: str(opened.folder)},
+        commit=_commit(opened.folder),
         notes=opened.notes,
     )
     return create(opened.text, record, out)
+
+
+def _commit(folder: Path) -> str:
+    """The commit of the repository that a folder is in, shortened; empty where there is none."""
+    if not programs.look("git").is_there:
+        return ""
+    try:
+        repository = Repository(folder)
+        commit = repository.commit("HEAD")
+    except InputError:
+        return ""
+    return commit[:SHORT] + ("+" if repository.uncommitted() else "")
 
 
 def reopen(run: Run) -> Opened:

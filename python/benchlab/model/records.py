@@ -50,6 +50,10 @@ class SkippedCase(Frozen):
     why: str
 
 
+SHORT = 10
+"""Digits of a commit's id that are shown."""
+
+
 class SourceRecord(Frozen):
     """What a system was built from."""
 
@@ -100,5 +104,7 @@ class RunRecord(Frozen):
     """This machine's noise as it was known when the run began."""
     systems: dict[str, Any] = {}
     sources: tuple[SourceRecord, ...] = ()
+    commit: str = ""
+    """Of the repository that the experiment file is in, with a + where it was not all committed."""
     skipped: tuple[SkippedCase, ...] = ()
     notes: tuple[str, ...] = ()

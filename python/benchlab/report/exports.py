@@ -29,13 +29,20 @@ def write_plots(material: Material, folder: Path) -> tuple[Path, ...]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name, canvases in _plots(material):
-        svg = standalone(canvases, WIDTH)
-        path = folder / f"{file_name(name)}.svg"
-        path.write_text(svg, encoding="utf-8")
-        picture = path.with_suffix(".png")
-        picture.write_bytes(bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=SHARPNESS)))
-        written += [path, picture]
+        for ending in (".svg", ".png"):
+            path = folder / f"{file_name(name)}{ending}"
+            write_drawing(canvases, path)
+            written.append(path)
     return tuple(written)
+
+
+def write_drawing(canvases: Sequence[Canvas], path: Path) -> None:
+    """Plots beneath each other as one file: a picture where its name ends with .png, else SVG."""
+    svg = standalone(canvases, WIDTH)
+    if path.suffix == ".png":
+        path.write_bytes(bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=SHARPNESS)))
+    else:
+        path.write_text(svg, encoding="utf-8")
 
 
 def file_name(name: str) -> str:

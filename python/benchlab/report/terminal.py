@@ -66,7 +66,7 @@ _ASCII = str.maketrans(
 def render(material: Material, console: Console, page: Path | None = None) -> None:
     """Prints the whole answer; `page` is where the HTML report lies."""
     for part in _parts(material, console.width, page):
-        console.print(_Encodable(part), highlight=False)
+        console.print(Encodable(part), highlight=False)
 
 
 def render_between(found: Between, console: Console) -> None:
@@ -76,7 +76,7 @@ def render_between(found: Between, console: Console) -> None:
     parts += [Text.assemble(("changed", "yellow"), f"  {clean(line)}") for line in found.changed]
     parts += [Text.assemble(("note", "yellow"), f"  {clean(line)}") for line in found.notes]
     for part in parts:
-        console.print(_Encodable(part), highlight=False)
+        console.print(Encodable(part), highlight=False)
 
 
 def _between_answer(found: Between) -> Text:
@@ -86,7 +86,7 @@ def _between_answer(found: Between) -> Text:
     return text.append(clean(found.answer), style="bold")
 
 
-class _Encodable:
+class Encodable:
     """A renderable whose characters the console's encoding has."""
 
     def __init__(self, inner: RenderableType) -> None:

@@ -1,0 +1,267 @@
+"""A metric over runs: its points, where it changed its level, and a run held against the rest.
+
+A point is the median of a run's sessions. Only runs of one experiment on one machine are laid side
+by side, case by case, and only where the case was asked alike. An alarm takes two runs: one beyond
+the rest is told, and says that the next one will tell. Absent: how a series is divided
+(`stats.changes`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import log
+from statistics import median
+
+from benchlab.judge.alike import Told, changed, is_alike
+from benchlab.judge.between import (
+    Earlier,
+    Pair,
+    answer,
+    comparison,
+    counts,
+    decide,
+    declared,
+    smallest_effect,
+    unfitness,
+)
+from benchlab.model.evidence import Between, CaseResult, Comparison
+from benchlab.model.experiment import Case
+from benchlab.model.records import SHORT
+from benchlab.stats.between import ahead
+from benchlab.stats.changes import change_points
+from benchlab.stats.estimates import CONFIDENCE
+from benchlab.stats.family import FEWEST_COUNTING
+
+HISTORY = "history"
+"""What a gate's baseline is called that is no run."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A run in the history of a metric."""
+
+    run: str
+    created_utc: str
+    label: str
+    """The commit it measured, else the version of the system; empty where neither is known."""
+    value: float | None
+    low: float | None
+    high: float | None
+    why: str
+    """Why it has no value."""
+    segment: int = 0
+    """The number of the level of the history that it belongs to, from 0."""
+    is_change: bool = False
+    """Whether a new level begins here."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """A metric of a case, run by run, oldest first."""
+
+    case: str
+    metric: str
+    unit: str
+    points: tuple[Point, ...]
+
+    @property
+    def known(self) -> tuple[Point, ...]:
+        """The points that have a value."""
+        return tuple(point for point in self.points if point.value is not None)
+
+
+def series_of(runs: Sequence[Told], case: str, metric: str) -> Series:
+    """The history of a metric of the last run's case, as far as it was asked alike there.
+
+    Args:
+        runs: Of one experiment, oldest first.
+        case: A case of the last one.
+        metric: Its name.
+    """
+    last = runs[-1]
+    alike = [run for run in runs if is_alike(run, last, case)]
+    points = [_point(run, case, metric) for run in alike]
+    found = (_result(run, case).metrics.get(metric) for run in reversed(alike))
+    unit = next((one.unit for one in found if one is not None), "")
+    return Series(case, metric, unit, _segmented(points))
+
+
+def _result(run: Told, case: str) -> CaseResult:
+    return next(one for one in run.summary.cases if one.name == case)
+
+
+def _point(run: Told, case: str, metric: str) -> Point:
+    result = _result(run, case)
+    found = result.metrics.get(metric)
+    why = unfitness(metric, result, found, run.id)
+    if found is not None and found.validity == "at-least":
+        why = f"{metric} of {case} in {run.id} is a bound: the agent was the limit"
+    values = [] if found is None or why else [v for v in found.values if v is not None]
+    return Point(
+        run=run.id,
+        created_utc=run.record.created_utc,
+        label=label_of(run, run.cases[case]),
+        value=median(values) if values else None,
+        low=found.low if found is not None and values else None,
+        high=found.high if found is not None and values else None,
+        why=why,
+    )
+
+
+def label_of(run: Told, case: Case) -> str:
+    """What a run is called in a history: the commit it measured, or the system's version."""
+    source = case.system.source
+    for record in run.record.sources:
+        is_its = record.system == case.system_name
+        if is_its and (source is None or record.revision == source.revision):
+            return record.commit[:SHORT]
+    if run.record.commit:
+        return run.record.commit
+    described = run.record.systems.get(case.system_name)
+    return str(described.get("version") or "") if isinstance(described, dict) else ""
+
+
+def _segmented(points: Sequence[Point]) -> tuple[Point, ...]:
+    """The points with the levels they belong to; one without a value is of the level about it."""
+    known = [point.value for point in points if point.value is not None]
+    by_ratio = all(value > 0 for value in known)
+    begins = set(change_points([log(v) if by_ratio else v for v in known]))
+    found, level, seen = [], 0, 0
+    for point in points:
+        is_change = point.value is not None and seen in begins
+        level += is_change
+        seen += point.value is not None
+        found.append(replace(point, segment=level, is_change=is_change))
+    return tuple(found)
+
+
+def stable(points: Sequence[Point]) -> tuple[list[Point], list[Point]]:
+    """The present stable segment of a history, and what came after it.
+
+    That is the last level that holds enough runs to tell how far they lie apart. Until a new level
+    does, the one before it stands, so that an alarm is not over with the next run.
+    """
+    known = [point for point in points if point.value is not None]
+    long = [p.segment for p in known if len(_at(known, p.segment)) >= FEWEST_COUNTING]
+    if not long:
+        return [], known
+    return _at(known, max(long)), [point for point in known if point.segment > max(long)]
+
+
+def _at(points: Sequence[Point], level: int) -> list[Point]:
+    return [point for point in points if point.segment == level and point.value is not None]
+
+
+def apart_from(a: Told, b: Told, runs: Sequence[Told]) -> Earlier:
+    """What the history tells of how far runs like `a` lie apart, without what `b` says."""
+
+    def earlier(case: str, metric: str) -> Sequence[float]:
+        others = [run for run in runs if run.id != b.id and is_alike(run, a, case)]
+        points = _segmented([_point(run, case, metric) for run in others])
+        level = next((point.segment for point in points if point.run == a.id), -1)
+        held = [p.value for p in _at(points, level) if p.value is not None]
+        return held if len(held) >= FEWEST_COUNTING else ()
+
+    return earlier
+
+
+def against_history(runs: Sequence[Told]) -> Between:
+    """The last of some runs of one experiment, held against the present stable segment.
+
+    Args:
+        runs: On one machine, oldest first; the last is the candidate, whose file says what counts.
+    """
+    last, delta = runs[-1], smallest_effect(runs[-1].experiment)
+    cells = [
+        (case, metric)
+        for case in last.cases.values()
+        if counts(last.experiment, case.levels)
+        for metric in declared(last.experiment)
+    ]
+    held = [_held(runs, case, metric) for case, metric in cells]
+    pairs = [one.pair for one in held]
+    comparisons = tuple(
+        _alarmed(comparison(one.pair, finding, HISTORY, last.id), one)
+        for one, finding in zip(held, decide(pairs, delta), strict=True)
+    )
+    said = answer(comparisons, last.id, "the present stable segment of the history", delta)
+    return Between(
+        experiment=last.experiment.name,
+        baseline=HISTORY,
+        candidate=last.id,
+        answer=f"{said} The runs were not interleaved.",
+        changed=changed(runs[-2], last) if len(runs) > 1 else (),
+        comparisons=comparisons,
+    )
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A case and metric of the last run against the segment, and how many runs lie beyond it."""
+
+    pair: Pair
+    segment: int
+    beyond: int
+
+
+def _held(runs: Sequence[Told], case: Case, metric: str) -> _Held:
+    series = series_of(runs, case.name, metric)
+    newest = series.points[-1]
+    earlier = _segmented(series.points[:-1])
+    segment, later = stable(earlier)
+    invalid = newest.why
+    if not invalid and len(segment) < FEWEST_COUNTING:
+        longest = max((len(_at(earlier, point.segment)) for point in earlier), default=0)
+        invalid = (
+            "the history cannot tell yet how far runs lie apart: its longest level has "
+            f"{longest} of the {FEWEST_COUNTING} runs needed"
+        )
+    found = None
+    if not invalid and newest.value is not None:
+        segment, later = _beyond(segment, later, newest)
+        after = [point.value for point in (*later, newest) if point.value is not None]
+        found = ahead([point.value for point in segment if point.value is not None], after)
+    pair = Pair(
+        case=case.name,
+        metric=metric,
+        at=case.levels,
+        counts=True,
+        found=found,
+        invalid=invalid,
+        bound="",
+        unit=series.unit,
+        sessions=len(segment),
+    )
+    return _Held(pair, len(segment), len(later) + 1)
+
+
+def _beyond(
+    segment: list[Point], later: list[Point], newest: Point
+) -> tuple[list[Point], list[Point]]:
+    """The segment without its last runs, where these lie beyond it on the newest one's side.
+
+    Few runs of a new level are not a segment yet, and would widen the one before.
+    """
+    for newer in range(min(len(segment) - FEWEST_COUNTING, FEWEST_COUNTING), 0, -1):
+        rest, last = segment[:-newer], segment[-newer:]
+        sides = {_side(rest, point) for point in (*last, *later, newest)}
+        if sides in ({1}, {-1}):
+            return rest, [*last, *later]
+    return segment, later
+
+
+def _side(segment: Sequence[Point], point: Point) -> int:
+    """1 or -1 where a run lies above or below what the segment foretells, else 0."""
+    values = [one.value for one in segment if one.value is not None]
+    low, high = ahead(values, [point.value or 0.0]).limits(CONFIDENCE)
+    return 1 if low > 0 else -1 if high < 0 else 0
+
+
+def _alarmed(one: Comparison, held: _Held) -> Comparison:
+    """One run beyond the segment is no alarm yet: a second one must say the same."""
+    of = f"against {held.segment} runs"
+    if one.verdict == "worse" and held.beyond < 2:
+        why = f"{of}; the first run beyond them: measure again, a second one would tell"
+        return one.model_copy(update={"verdict": "inconclusive", "why": why})
+    if one.verdict in ("invalid", None):
+        return one
+    return one.model_copy(update={"why": "; ".join(part for part in (one.why, of) if part)})
