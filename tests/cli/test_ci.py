@@ -31,7 +31,7 @@ HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 """
 QUICK = (
     "--sessions 6 --set blocks=1 --set load.duration=300ms --set load.warmup=100ms "
-    "--set load.clients=1 --quiet"
+    "--set load.clients=1 --set allow.steal=100% --quiet"
 )
 
 

@@ -16,6 +16,7 @@ from benchlab.model.records import SHORT, RunRecord
 FINGERPRINT = "fingerprint"
 _PASSING = ("name", "swap_bytes", FINGERPRINT)
 """Of a machine's description, what does not make it another machine."""
+ABSENT = "nothing"
 MOST_CHANGES = 12
 
 
@@ -127,6 +128,6 @@ def _flat(value: Any, path: str = "") -> dict[str, Any]:
 
 def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
     for key in dict.fromkeys((*a, *b)):
-        was, now = a.get(key), b.get(key)
+        was, now = a.get(key, ABSENT), b.get(key, ABSENT)
         if was != now:
             yield key, was, now

@@ -3,12 +3,11 @@
 A point is the median of a run's sessions. Only runs of one experiment on one machine are laid side
 by side, case by case, and only where the case was asked alike. An alarm takes two runs: one beyond
 the rest is told, and says that the next one will tell. Absent: how a series is divided
-(`stats.changes`).
+(`stats.changes`), and which of its levels stands (`stats.stable`).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import log
 from statistics import median
 
 from benchlab.judge.alike import Told, changed, is_alike
@@ -27,9 +26,8 @@ from benchlab.model.evidence import Between, CaseResult, Comparison
 from benchlab.model.experiment import Case
 from benchlab.model.records import SHORT
 from benchlab.stats.between import ahead
-from benchlab.stats.changes import change_points
-from benchlab.stats.estimates import CONFIDENCE
 from benchlab.stats.family import FEWEST_COUNTING
+from benchlab.stats.stable import levels, longest, standing
 
 HISTORY = "history"
 """What a gate's baseline is called that is no run."""
@@ -121,34 +119,13 @@ def label_of(run: Told, case: Case) -> str:
 
 
 def _segmented(points: Sequence[Point]) -> tuple[Point, ...]:
-    """The points with the levels they belong to; one without a value is of the level about it."""
-    known = [point.value for point in points if point.value is not None]
-    by_ratio = all(value > 0 for value in known)
-    begins = set(change_points([log(v) if by_ratio else v for v in known]))
-    found, level, seen = [], 0, 0
+    """The points with the levels they belong to; one without a value is of the level before it."""
+    numbers = iter(levels([point.value for point in points if point.value is not None]))
+    found, level = [], 0
     for point in points:
-        is_change = point.value is not None and seen in begins
-        level += is_change
-        seen += point.value is not None
-        found.append(replace(point, segment=level, is_change=is_change))
+        was, level = level, level if point.value is None else next(numbers)
+        found.append(replace(point, segment=level, is_change=level > was))
     return tuple(found)
-
-
-def stable(points: Sequence[Point]) -> tuple[list[Point], list[Point]]:
-    """The present stable segment of a history, and what came after it.
-
-    That is the last level that holds enough runs to tell how far they lie apart. Until a new level
-    does, the one before it stands, so that an alarm is not over with the next run.
-    """
-    known = [point for point in points if point.value is not None]
-    long = [p.segment for p in known if len(_at(known, p.segment)) >= FEWEST_COUNTING]
-    if not long:
-        return [], known
-    return _at(known, max(long)), [point for point in known if point.segment > max(long)]
-
-
-def _at(points: Sequence[Point], level: int) -> list[Point]:
-    return [point for point in points if point.segment == level and point.value is not None]
 
 
 def apart_from(a: Told, b: Told, runs: Sequence[Told]) -> Earlier:
@@ -158,7 +135,7 @@ def apart_from(a: Told, b: Told, runs: Sequence[Told]) -> Earlier:
         others = [run for run in runs if run.id != b.id and is_alike(run, a, case)]
         points = _segmented([_point(run, case, metric) for run in others])
         level = next((point.segment for point in points if point.run == a.id), -1)
-        held = [p.value for p in _at(points, level) if p.value is not None]
+        held = [p.value for p in points if p.segment == level and p.value is not None]
         return held if len(held) >= FEWEST_COUNTING else ()
 
     return earlier
@@ -205,55 +182,28 @@ class _Held:
 
 def _held(runs: Sequence[Told], case: Case, metric: str) -> _Held:
     series = series_of(runs, case.name, metric)
-    newest = series.points[-1]
-    earlier = _segmented(series.points[:-1])
-    segment, later = stable(earlier)
+    *before, newest = series.points
+    earlier = [point.value for point in before if point.value is not None]
+    stands = None if newest.value is None else standing(earlier, newest.value)
     invalid = newest.why
-    if not invalid and len(segment) < FEWEST_COUNTING:
-        longest = max((len(_at(earlier, point.segment)) for point in earlier), default=0)
+    if stands is None and not invalid:
         invalid = (
             "the history cannot tell yet how far runs lie apart: its longest level has "
-            f"{longest} of the {FEWEST_COUNTING} runs needed"
+            f"{longest(levels(earlier))} of the {FEWEST_COUNTING} runs needed"
         )
-    found = None
-    if not invalid and newest.value is not None:
-        segment, later = _beyond(segment, later, newest)
-        after = [point.value for point in (*later, newest) if point.value is not None]
-        found = ahead([point.value for point in segment if point.value is not None], after)
+    segment = () if stands is None else stands.segment
     pair = Pair(
         case=case.name,
         metric=metric,
         at=case.levels,
         counts=True,
-        found=found,
+        found=None if stands is None else ahead(stands.segment, stands.beyond),
         invalid=invalid,
         bound="",
         unit=series.unit,
         sessions=len(segment),
     )
-    return _Held(pair, len(segment), len(later) + 1)
-
-
-def _beyond(
-    segment: list[Point], later: list[Point], newest: Point
-) -> tuple[list[Point], list[Point]]:
-    """The segment without its last runs, where these lie beyond it on the newest one's side.
-
-    Few runs of a new level are not a segment yet, and would widen the one before.
-    """
-    for newer in range(min(len(segment) - FEWEST_COUNTING, FEWEST_COUNTING), 0, -1):
-        rest, last = segment[:-newer], segment[-newer:]
-        sides = {_side(rest, point) for point in (*last, *later, newest)}
-        if sides in ({1}, {-1}):
-            return rest, [*last, *later]
-    return segment, later
-
-
-def _side(segment: Sequence[Point], point: Point) -> int:
-    """1 or -1 where a run lies above or below what the segment foretells, else 0."""
-    values = [one.value for one in segment if one.value is not None]
-    low, high = ahead(values, [point.value or 0.0]).limits(CONFIDENCE)
-    return 1 if low > 0 else -1 if high < 0 else 0
+    return _Held(pair, len(segment), 0 if stands is None else len(stands.beyond))
 
 
 def _alarmed(one: Comparison, held: _Held) -> Comparison:

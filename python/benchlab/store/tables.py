@@ -12,9 +12,10 @@ from typing import Any
 import polars
 from polars import Boolean, Float64, Int64, String
 
+from benchlab.model.errors import HostError
 from benchlab.model.evidence import Estimate, Summary
 from benchlab.model.records import PROBE_COLUMNS, RunRecord
-from benchlab.store.measurement import MAXIMA, SUMS
+from benchlab.store.measurement import MAXIMA, SUMS, Measurement
 from benchlab.store.runs import Run, Trial
 
 Columns = Mapping[str, Any]
@@ -189,23 +190,34 @@ def _placed(trial: Trial, frame: polars.DataFrame) -> polars.DataFrame:
     return frame.with_columns(polars.lit(value).alias(name) for name, value in places)
 
 
-def _seconds(trial: Trial) -> polars.DataFrame | None:
+def _measured(trial: Trial) -> Measurement | None:
+    """What was measured; none where the trial was cut off before there was anything to read."""
     if not trial.has_measurement():
         return None
-    return _placed(trial, trial.measurement().seconds())
+    try:
+        return trial.measurement()
+    except HostError:
+        if trial.record.state == "ok":
+            raise
+        return None
+
+
+def _seconds(trial: Trial) -> polars.DataFrame | None:
+    found = _measured(trial)
+    return None if found is None else _placed(trial, found.seconds())
 
 
 def _slots(trial: Trial) -> polars.DataFrame | None:
-    if not trial.has_measurement():
-        return None
-    return _placed(trial, trial.measurement().slots().rename({"interval": "slot"}))
+    found = _measured(trial)
+    return None if found is None else _placed(trial, found.slots().rename({"interval": "slot"}))
 
 
 def _errors(trial: Trial) -> polars.DataFrame | None:
-    if not trial.has_measurement():
+    found = _measured(trial)
+    if found is None:
         return None
     names = ("operation", "outcome", "message", "count")
-    notes = trial.measurement().events("error")
+    notes = found.events("error")
     schema = {name: COLUMNS["errors"][name] for name in names}
     rows: Sequence[Row] = [tuple(note[name] for name in names) for note in notes]
     return _placed(trial, polars.DataFrame(rows, schema=schema, orient="row"))
