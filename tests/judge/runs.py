@@ -57,6 +57,10 @@ class Course:
     """Whether eight clients wait from the warm-up to after the end, and time out."""
     counted: float | None = None
     """How often the system's own counter `shop.asked` grows with a transaction."""
+    early: float = 1.0
+    """Share of its rate in the warm-up and the first second."""
+    late: float = 1.0
+    """The same of the last two seconds."""
     tail_s: int = 0
     """How long the worker is busy all the time after the measured part."""
 
@@ -98,9 +102,11 @@ class FakeMeasurement:
 
 def _rows(course: Course) -> polars.DataFrame:
     rows = []
+    last = course.seconds * 10 - 20
     for slot in range(-10, course.seconds * 10):
-        ok = round(course.rate / 10 * (1 - course.failed))
-        bad = round(course.rate / 10) - ok
+        share = course.early if slot < 10 else course.late if slot >= last else 1.0
+        ok = round(course.rate / 10 * share * (1 - course.failed))
+        bad = round(course.rate / 10 * share) - ok
         row: dict[str, Any] = (
             dict.fromkeys(COUNTERS, 0)
             | dict.fromkeys(TIMES)

@@ -94,6 +94,7 @@ def counted(
             "system_cpu_ns": round(busy * seconds * 0.4e9),
         },
         slots=columns,
+        warmup=np.full(10, rate / 10),
         maxima={
             "max_response_ns": service_ns + lag_ns + 7.0,
             "max_service_ns": service_ns + 7.0,

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from synthetic import MS, counted, evidence, plan, probed
 
@@ -17,6 +18,7 @@ from benchlab.judge.checks import (
     head_room,
     lag,
     little,
+    steady,
     steal,
     swap,
 )
@@ -41,9 +43,7 @@ TABLE = [
 def test_a_trial_in_good_order_has_every_row_and_no_fault() -> None:
     rows = check_all(evidence())
     assert [row.name for row in rows] == TABLE
-    assert {row.name: row.verdict for row in rows if row.verdict != "valid"} == {
-        "steady": "unknown"
-    }
+    assert all(row.verdict == "valid" for row in rows)
 
 
 @pytest.mark.parametrize(
@@ -208,3 +208,41 @@ def test_embedded_systems_have_no_path_and_no_cores_of_their_own() -> None:
     rows = {row.name: row.verdict for row in check_all(evidence(seen))}
     assert [rows[name] for name in ("head-room", "floor", "cores")] == ["not-applicable"] * 3
     assert rows["lag"] == "valid"
+
+
+def going(rates: Sequence[float], **given: Any) -> Counted:
+    """A trial of so many transactions in each slot, the first ten of them its warm-up."""
+    seen = counted(seconds=(len(rates) - 10) // 10, **given)
+    done = np.array(rates, dtype=np.float64)
+    noise = np.random.default_rng(3).normal(1, 0.03, done.size)
+    whole = np.round(done * noise)
+    return replace(seen, warmup=whole[:10], slots={**seen.slots, "completed": whole[10:]})
+
+
+def test_a_rate_that_keeps_its_level_is_steady() -> None:
+    row = steady(evidence(going([0.0] * 3 + [1000.0] * 57)))
+    assert (row.verdict, row.figure, row.limit) == ("valid", 0.0, 0.02)
+
+
+def test_a_warm_up_that_was_too_short_is_told_with_its_length() -> None:
+    row = steady(evidence(going([500.0] * 20 + [1000.0] * 60)))
+    assert row.verdict == "invalid" and "steady after 1s" in row.why
+    assert row.figure is not None and 0.3 < row.figure < 0.5 * 8 / 6
+
+
+def test_a_rate_that_drops_for_good_is_no_steady_state() -> None:
+    row = steady(evidence(going([1000.0] * 40 + [700.0] * 30)))
+    assert row.verdict == "invalid"
+    assert row.why.startswith("no steady state: from 3s on the rate was 3")
+    assert steady(evidence(going([1000.0] * 40 + [700.0] * 30), allow={"steady": 0.5})).why == ""
+
+
+def test_what_cannot_be_steady_is_not_asked_to_be() -> None:
+    drop = [1000.0] * 40 + [500.0] * 20
+    rises = plan(rate=1000.0)
+    rises["schedule"]["open"]["shape"][0]["to_per_second"] = 2000.0
+    by_count = plan(stop={"transactions": 1000})
+    for given in (rises, by_count):
+        assert steady(evidence(going(drop, the_plan=given))).verdict == "not-applicable"
+    assert steady(evidence(going(drop[20:]))).why == "trials under 5 s are not examined"
+    assert steady(evidence(going([0.0] * 60))).verdict == "unknown"

@@ -251,6 +251,21 @@ def test_a_stolen_trial_is_repeated_and_then_left_out() -> None:
     )
 
 
+def test_what_was_not_steady_is_told_and_used() -> None:
+    def script(case: Case, session: int, block: int) -> Course:
+        falls = case is FETCH[0] or session == 0
+        return Course(rate=2000 * wobble(session, block), seconds=6, late=0.5 if falls else 1.0)
+
+    found = judged(script)
+    each, together = found.summary.cases
+    rows = [{check.name: check for check in case.checks}["steady"] for case in (each, together)]
+    assert [row.verdict for row in rows] == ["invalid", "valid"]
+    assert rows[1].why.startswith("not in 2 of 16 trials: no steady state")
+    said = "fetch=each was not steady: 16 of 16 trials: no steady state: from 4s on the rate was"
+    assert said in found.summary.answer
+    assert each.metrics["throughput"].sessions == 8
+
+
 def test_the_cost_is_a_reading_a_trial() -> None:
     run = run_of(FETCH, steady())
     found = judge(experiment_of(FETCH, compare=compare()), FETCH, run)

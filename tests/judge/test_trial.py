@@ -66,6 +66,17 @@ def test_accidents_are_repeated_and_results_are_not(went: Course, reason: str | 
     assert found is None if reason is None else found is not None and found.startswith(reason)
 
 
+def test_the_first_trial_at_an_instance_may_have_been_its_warm_up() -> None:
+    warming = judged(Course(seconds=6, early=0.5))
+    assert (needs_repeat(warming, is_first=True) or "").startswith("steady: from 1s on")
+    assert needs_repeat(warming, is_first=False) is None
+    assert warming.usable("throughput"), "it withholds nothing"
+    rising, falling = (judged(Course(seconds=6, late=late)) for late in (1.5, 0.5))
+    assert needs_repeat(rising, is_first=True) is not None
+    assert needs_repeat(falling, is_first=True) is None
+    assert [c.verdict for c in falling.checks if c.name == "steady"] == ["invalid"]
+
+
 @pytest.mark.parametrize(("share", "state"), [(0.995, "ok"), (0.98, "overloaded")])
 def test_overloaded(share: float, state: str) -> None:
     seen = counted(rate=20_000, service_ns=1 * MS, open_at=20_000.0, done_share=share)

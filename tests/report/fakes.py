@@ -61,7 +61,7 @@ def checks(shared: bool = False) -> tuple[Check, ...]:
         Check(name="clock", verdict="valid"),
         Check(name="cores", verdict="valid",
               why="shared: agent and system on one core" if shared else "apart"),
-        Check(name="steady", verdict="unknown", why="trials under 5 s are not judged"),
+        Check(name="steady", verdict="unknown", why="trials under 5 s are not examined"),
     )  # fmt: skip
 
 

@@ -288,6 +288,12 @@ def _shades(
     said += [f"Skipped: {system} ({why.rstrip('.')})." for why, system in skipped.items()]
     ailing = [judged.result for judged in cases.values() if judged.result.state in _STATES]
     said += [f"{_trouble(case).rstrip('.')}." for case in ailing]
+    said += [
+        f"{judged.result.name} was not steady: {row.why}."
+        for judged in cases.values()
+        for row in judged.result.checks
+        if row.name == "steady" and row.verdict == "invalid"
+    ]
     running = [
         judged.case.system_name
         for judged in cases.values()

@@ -29,6 +29,8 @@ from benchlab.stats.resolution import effective_size, overdispersion, smallest_s
 
 _ONE_IS_ENOUGH = ("head-room", "answers")
 """Rows that shade a case once one trial breaks them; trials that break others are left out."""
+_KEPT = ("steady",)
+"""Rows whose failing trials are used all the same."""
 _WORST_FIRST: tuple[CheckVerdict, ...] = ("invalid", "valid", "unknown", "not-applicable")
 
 
@@ -161,7 +163,8 @@ def _row(name: str, rows: Sequence[Check]) -> Check:
     verdict = next(word for word in _WORST_FIRST if any(row.verdict == word for row in rest))
     shown = _worst([row for row in rest if row.verdict == verdict])
     if invalid:
-        return shown.model_copy(update={"why": f"left out: {_of(invalid, rows)}"})
+        but = "not in" if name in _KEPT else "left out:"
+        return shown.model_copy(update={"why": f"{but} {_of(invalid, rows)}"})
     return shown
 
 

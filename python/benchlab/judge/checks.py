@@ -1,8 +1,8 @@
 """The checks: may this trial's figures be used? Each a named row with figure, limit and why.
 
-Only faults of the generator and the host can make a row invalid, but for `answers`, which speaks of
-the system and withholds nothing. What cannot be known is `unknown` and never disqualifies. Absent:
-which metrics an invalid row takes away (`validity`).
+Only faults of the generator and the host can make a row invalid, but for `answers` and `steady`,
+which speak of the system and withhold nothing. What cannot be known is `unknown` and never
+disqualifies. Absent: which metrics an invalid row takes away (`validity`).
 """
 
 from collections.abc import Mapping
@@ -11,9 +11,11 @@ from math import sqrt
 
 import numpy as np
 
-from benchlab.judge.counted import NS, Counted
+from benchlab.judge.counted import NS, SLOT_S, Counted
 from benchlab.judge.figures import cpu_s
 from benchlab.judge.probed import Probed
+from benchlab.judge.settling import LIMIT as STEADY
+from benchlab.judge.settling import Settling, settling, untold
 from benchlab.model.evidence import Check, CheckVerdict
 from benchlab.model.quantities import format as readable
 from benchlab.model.records import CpuSets
@@ -289,9 +291,31 @@ def cores(evidence: Evidence) -> Check:
     return Check(name="cores", verdict="valid", figure=0.0, limit=0.0, unit="cores")
 
 
-def steady(_: Evidence) -> Check:
-    """Whether the trial had settled."""
-    return Check(name="steady", verdict="unknown", why="steadiness is not examined")
+def steady(evidence: Evidence) -> Check:
+    """The rate kept its level: its figure is the change of which there is no doubt."""
+    seen, name = evidence.seen, "steady"
+    limit = evidence.allow.get(name, STEADY)
+    by_nature, why = untold(seen)
+    if why:
+        word: CheckVerdict = "not-applicable" if by_nature else "unknown"
+        return Check(name=name, verdict=word, why=why)
+    found = settling(seen, limit)
+    verdict = _within(found.is_steady)
+    figure = found.change.certain
+    return Check(name=name, verdict=verdict, figure=figure, limit=limit, why=_course(found))
+
+
+def _course(found: Settling) -> str:
+    if found.is_steady:
+        return ""
+    change = found.change
+    size = f"{abs(change.share):.0%} {'higher' if change.share > 0 else 'lower'}"
+    at = readable(change.at * SLOT_S, "s")
+    when = f"from {at} on the rate was" if found.is_step else "at the end the rate was"
+    if found.settled_s is None:
+        return f"no steady state: {when} {size}"
+    settled = readable(found.settled_s, "s")
+    return f"{when} {size}; it is steady after {settled}: lengthen `warmup` by as much"
 
 
 def _within(holds: bool) -> CheckVerdict:

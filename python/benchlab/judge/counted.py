@@ -65,6 +65,8 @@ class Counted:
     end: Mapping[str, Any]
     slots: Mapping[str, NDArray[np.float64]]
     """Counters of all transactions and workers, by column; index 0 begins at the origin."""
+    warmup: NDArray[np.float64]
+    """What was completed in the slots before the origin; the last of them ends there."""
     maxima: Mapping[str, float]
     busy_ns: Mapping[str, float]
     """Work time by worker in the counted slots; what the tail cost is not in it."""
@@ -176,6 +178,7 @@ def counted(measurement: Measurement) -> Counted:
         start=start,
         end=end,
         slots=_slots(measured.filter(polars.col("kind").is_in(["transaction", "worker"]))),
+        warmup=_warmup(rows),
         maxima={name: _greatest(transactions[name]) for name in MAXIMA},
         busy_ns={str(name): float(busy) for name, busy in by_worker.iter_rows()},
         seconds={field: _seconds(transactions, field) for field in FIELDS},
@@ -225,6 +228,12 @@ def _slots(rows: polars.DataFrame) -> dict[str, NDArray[np.float64]]:
         column: np.bincount(places, rows[column].to_numpy(), minlength=length).astype(np.float64)
         for column in SUMS
     }
+
+
+def _warmup(rows: polars.DataFrame) -> NDArray[np.float64]:
+    before = rows.filter((polars.col("kind") == "transaction") & (polars.col("interval") < 0))
+    places = -1 - before["interval"].to_numpy()
+    return np.bincount(places, before["completed"].to_numpy()).astype(np.float64)[::-1]
 
 
 def _greatest(column: polars.Series) -> float:

@@ -16,6 +16,7 @@ from benchlab.judge.counted import NS, SLOT_S, Counted, counted, per_second
 from benchlab.judge.figures import figures
 from benchlab.judge.own import courses, slope, units
 from benchlab.judge.probed import Line, Probed, memory, probed
+from benchlab.judge.settling import settling
 from benchlab.judge.validity import ACCIDENTS, Use, uses
 from benchlab.model.errors import HostError
 from benchlab.model.evidence import CaseState, Check
@@ -217,14 +218,19 @@ def nothing_due(seen: Counted) -> str:
     return f"{why} ({told}): lengthen `duration` or shorten `timeout`"
 
 
-def needs_repeat(judged: TrialJudgement) -> str | None:
+def needs_repeat(judged: TrialJudgement, *, is_first: bool = False) -> str | None:
     """Why the trial is to be repeated once, if it is: an accident of the generator or the host.
 
     An agent at its limit, a path that costs too much and cores that are shared would be so again.
+    The first trial at an instance (`is_first`) that was still warming up has been its warm-up. One
+    whose rate fell is not repeated: trials would be sought in which nothing happens.
     """
     if not judged.is_whole:
         return None
-    failed = [c for c in judged.checks if c.verdict == "invalid" and c.name in ACCIDENTS]
+    invalid = {check.name: check for check in judged.checks if check.verdict == "invalid"}
+    failed = [invalid[name] for name in ACCIDENTS if name in invalid]
+    if not failed and is_first and (row := invalid.get("steady")) is not None:
+        failed = [row] if settling(judged.seen, row.limit or 0.0).is_warming else []
     return f"{failed[0].name}: {failed[0].why}" if failed else None
 
 

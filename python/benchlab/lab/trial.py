@@ -74,20 +74,23 @@ class Trials:
         taken = [trial.record for trial in run.trials()]
         self._attempts = {(r.session, r.block, r.case): r.attempt + 1 for r in taken}
         self._asked: set[str] = set()
+        self._met: dict[str, Instance] = {}
         self._untold: set[tuple[str, str]] = set()
         self.first_error: BenchlabError | None = None
         """The first reason why a trial could not be measured."""
 
     def run(self, turn: Turn, instance: Instance) -> TrialRecord:
-        """Measures a case once, and once more where host or agent spoilt it."""
-        record, why = self._attempt(turn, instance, may_repeat=True)
+        """Measures a case once, and once more where host or agent spoilt it or it warmed up."""
+        is_first = self._met.get(turn.case.name) is not instance
+        self._met[turn.case.name] = instance
+        record, why = self._attempt(turn, instance, may_repeat=True, is_first=is_first)
         if why is not None and not self._setting.stop.is_set and instance.died() is None:
             self._setting.emit(events.Note(f"{turn.case.name} is measured again: {why}"))
-            record, _ = self._attempt(turn, instance, may_repeat=False)
+            record, _ = self._attempt(turn, instance, may_repeat=False, is_first=False)
         return record
 
     def _attempt(
-        self, turn: Turn, instance: Instance, *, may_repeat: bool
+        self, turn: Turn, instance: Instance, *, may_repeat: bool, is_first: bool
     ) -> tuple[TrialRecord, str | None]:
         place = (turn.session, turn.block, turn.case.name)
         attempt = self._attempts.get(place, 0)
@@ -115,7 +118,7 @@ class Trials:
             )
             trial.update(record)
             judgement = judge_trial(trial, self._experiment, turn.case)
-            again = needs_repeat(judgement) if may_repeat else None
+            again = needs_repeat(judgement, is_first=is_first) if may_repeat else None
         elif ended.state in ("died", "aborted", "failed"):
             record = record.model_copy(update={"used": True})
         if again is not None:

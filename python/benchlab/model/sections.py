@@ -566,6 +566,7 @@ ALLOWED: dict[str, Form] = {
     "errors": Quantity("", zero=True, high=1.0),
     "lag": Quantity("s", zero=True),
     "swap": Count(low=0),
+    "steady": Quantity("", zero=True, high=1.0),
 }
 """Validity rows a file may widen; `errors` is the share above which a case is failing."""
 COMPARE = Record(
