@@ -61,6 +61,8 @@ class Course:
     """Share of its rate in the warm-up and the first second."""
     late: float = 1.0
     """The same of the last two seconds."""
+    stands_still: bool = False
+    """Whether nothing is done from 1.2 s to 1.7 s, while eight wait."""
     tail_s: int = 0
     """How long the worker is busy all the time after the measured part."""
 
@@ -130,6 +132,10 @@ def _rows(course: Course) -> polars.DataFrame:
             row |= dict.fromkeys(COUNTERS, 0) | {"due": waiting, "timed_out": waiting}
         elif slot % 10 == 0:
             row |= _histograms(course, ok * 10, bad * 10)
+        if course.stands_still and slot in range(12, 17):
+            row |= {"completed": 0, "due": 0, "ok": 0, "failed": 0}
+        if course.stands_still and slot == -1:
+            row |= {"completed": ok - 8}
         rows.append(row)
         rows.append(row | {"kind": "operation", "name": "read"})
         mean = course.service_ns * 0.95 + (course.slow_ns or course.service_ns) * 0.05

@@ -10,7 +10,7 @@ from benchlab.judge.counted import Books, Counted, Field, Operation
 from benchlab.judge.probed import Line, Probed
 from benchlab.model.records import CpuSets
 from benchlab.stats.distribution import Distribution
-from benchlab.store.measurement import SUMS
+from benchlab.store.measurement import MAXIMA, SUMS
 
 MS = 1_000_000
 
@@ -77,6 +77,8 @@ def counted(
         "bytes_in": ok * 900,
         "in_flight_ns": np.full(slots, under_way * 1e8),
     }
+    longest = (service_ns + lag_ns + 7.0, service_ns + 7.0, float(lag_ns))
+    maxima = dict(zip(MAXIMA, longest, strict=True))
     count = round(float(ok[:10].sum()))
     per_second: dict[Field, tuple[Distribution, ...]] = {
         "response": (times({service_ns + lag_ns: count}),) * seconds,
@@ -94,12 +96,10 @@ def counted(
             "system_cpu_ns": round(busy * seconds * 0.4e9),
         },
         slots=columns,
+        peaks={name: np.full(slots, value) for name, value in maxima.items()},
+        open_at_origin=under_way,
         warmup=np.full(10, rate / 10),
-        maxima={
-            "max_response_ns": service_ns + lag_ns + 7.0,
-            "max_service_ns": service_ns + 7.0,
-            "max_lag_ns": float(lag_ns),
-        },
+        maxima=maxima,
         busy_ns={"0": busy * seconds * 1e9},
         seconds=per_second,
         operations={

@@ -1,26 +1,34 @@
 """What is drawn, taken from judged runs: complete, condensed, and let go of."""
 
+import io
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from runs import Course, FakeRun, cases_of, experiment_of, run_of, wobble
 from synthetic import MS
 
 from benchlab.judge.run import Judgement, judge_run
 from benchlab.model.experiment import Case, Compare
-from benchlab.report import page
+from benchlab.report import page, terminal
 from benchlab.report.gathering import gather, summarised
 from benchlab.report.material import POINTS
 
 FETCH = cases_of("fetch", ["each", "together"])
 
 
-def judged(seconds: int = 5, effect: float = 1.3) -> Judgement:
+def judged(
+    seconds: int = 5, effect: float = 1.3, *, failed: float = 0.02, stands_still: bool = False
+) -> Judgement:
     def script(case: Case, session: int, block: int) -> Course:
         is_candidate = case.levels["fetch"] == "together"
         rate = 2000.0 * wobble(session, block, int(is_candidate)) * (1 + effect * is_candidate)
-        failed = 0.02 if is_candidate and session == 2 else 0.0
-        return Course(rate=rate, failed=failed, seconds=seconds, slow_ns=9 * MS, counted=3.0)
+        fails = failed if is_candidate and session == 2 else 0.0
+        stands = stands_still and is_candidate
+        course = Course(rate=rate, failed=fails, seconds=seconds, slow_ns=9 * MS, counted=3.0)
+        return replace(course, stands_still=stands)
 
     compare = Compare(factor="fetch", baseline="each", metrics=("throughput",))
     experiment = experiment_of(FETCH, compare=compare)
@@ -43,7 +51,7 @@ def test_every_trial_has_its_clock_and_every_case_its_curves() -> None:
     assert len(material.clocks) == 2 * 8 * 2
     assert {(c.case, c.kind) for c in material.curves} == {
         (case.name, kind) for case in FETCH for kind in ("service", "response")
-    }
+    } | {("fetch=together", "user-seen")}
     clock = material.clocks_of("fetch=each")[0]
     rates = [value for _, value in clock.rate.known()]
     assert len(rates) == 50
@@ -71,6 +79,19 @@ def test_a_curve_is_the_merged_distribution_as_far_as_it_was_seen() -> None:
     assert values[high] == pytest.approx(9e-3, rel=0.01)
     assert high < 1
     assert list(values) == sorted(values)
+
+
+def test_what_users_saw_leaves_for_infinity_where_the_failures_begin() -> None:
+    material = gather(judged())
+    curves = {(c.case, c.kind): c for c in material.curves}
+    seen, served = (curves["fetch=together", kind] for kind in ("user-seen", "service"))
+    # 2 % of one session of eight.
+    assert seen.endless == pytest.approx(1 - 0.02 / 8, abs=2e-4)
+    assert max(q for q, _ in seen.points) <= seen.endless < max(q for q, _ in served.points)
+    text = page.html(material)
+    assert re.search("fetch=together: to users 0.2[45]\\d?\u00a0% never ended well", text)
+    assert "it leaves at ∞" in text
+    assert "∞" not in page.html(gather(judged(failed=0.0)))
 
 
 def test_what_is_drawn_does_not_grow_with_the_length_of_a_trial() -> None:
@@ -102,6 +123,27 @@ def test_a_judged_run_makes_a_page_that_holds(tmp_path: Path) -> None:
     assert page.differences(path, gather(judged())) == []
     assert page.differences(path, gather(judged(effect=1.2)))
     assert material.claim.split(" (")[0] in path.read_text()
+
+
+def test_stalls_are_on_the_page_in_the_terminal_and_on_their_trials_clocks(tmp_path: Path) -> None:
+    material = gather(judged(stands_still=True))
+    marked = {clock.case for clock in material.clocks if clock.stalls}
+    assert marked == {"fetch=together"}
+    path = tmp_path / "report.html"
+    page.write(material, path)
+    text = path.read_text()
+    assert text.count('class="stall"') == 16
+    figures = page.figures(path)
+    assert figures["cases/fetch=together/stalls/count"] == 16
+    assert figures["cases/fetch=together/stalls/per_hour/estimate"] == pytest.approx(720)
+    assert figures["cases/fetch=each/stalls/per_hour/high"] == pytest.approx(166.0, rel=1e-3)
+    assert "cases/fetch=together/stalls/3/1/1.2/length" in figures
+    assert any("stalls" in line for line in page.differences(path, gather(judged())))
+    stream = io.StringIO()
+    terminal.render(material, Console(file=stream, width=140))
+    said = " ".join(stream.getvalue().split())
+    assert "16 stalls of fetch=together: 720/h [412 … 1,169], the longest" in said
+    assert gather(judged()).watched == ()
 
 
 def test_an_answer_that_is_open_says_what_would_settle_it() -> None:

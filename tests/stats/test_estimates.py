@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from benchlab.stats.estimates import over_sessions, spread
+from benchlab.stats.estimates import count_interval, over_sessions, spread
 
 positive = st.lists(
     st.floats(min_value=1e-6, max_value=1e6, allow_nan=False), min_size=2, max_size=12
@@ -75,3 +75,24 @@ def test_t_p_is_scipy_s(values: list[float]) -> None:
     if np.ptp(values) < 1e-6:
         return
     assert spread(values).t_p() == pytest.approx(stats.ttest_1samp(values, 0).pvalue, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("count", "low", "high"), [(0, 0.0, 3.689), (1, 0.0253, 5.572), (10, 4.795, 18.39)]
+)
+def test_intervals_of_counts_are_garwood_s(count: int, low: float, high: float) -> None:
+    # Garwood 1936, table 1, at 95 %.
+    assert count_interval([count]) == pytest.approx((low, high), rel=1e-3)
+
+
+def test_counts_that_come_in_bursts_are_worth_less() -> None:
+    even, uneven = count_interval([5] * 8), count_interval([40, *[0] * 7])
+    assert uneven[0] < even[0] < 40 < even[1] < uneven[1]
+
+
+def test_the_interval_of_counts_covers_the_truth() -> None:
+    generator = np.random.default_rng(11)
+    for mean in (0.2, 1.0, 4.0):
+        limits = [count_interval(generator.poisson(mean, 8).tolist()) for _ in range(1500)]
+        covered = np.mean([low <= 8 * mean <= high for low, high in limits])
+        assert covered >= 0.945

@@ -20,13 +20,16 @@ from benchlab.model.evidence import (
     CheckVerdict,
     Estimate,
     OperationResult,
+    Stalls,
 )
 from benchlab.model.experiment import Case
 from benchlab.model.metrics import METRICS
 from benchlab.stats.distribution import Distribution, merge
-from benchlab.stats.estimates import over_sessions
+from benchlab.stats.estimates import count_interval, over_sessions
 from benchlab.stats.resolution import effective_size, overdispersion, smallest_size
 
+MOST_STALLS = 100
+"""Of a case, so many are told one by one."""
 _ONE_IS_ENOUGH = ("head-room", "answers")
 """Rows that shade a case once one trial breaks them; trials that break others are left out."""
 _KEPT = ("steady",)
@@ -114,8 +117,32 @@ def judge_case(
             )
             for name in sorted(counts)
         },
+        stalls=_stalls(trials),
     )
     return CaseJudgement(case, result, tuple(trials), tuple(sessions), blocks)
+
+
+def _stalls(trials: Sequence[TrialJudgement]) -> Stalls | None:
+    """How often the case stalled, in the trials whose rate may be used."""
+    watched = [trial for trial in trials if trial.usable("throughput")]
+    length_s = sum(trial.length_s for trial in watched)
+    if length_s <= 0:
+        return None
+    found = [stall for trial in watched for stall in trial.stalls]
+    by_session = dict.fromkeys((trial.record.session for trial in watched), 0)
+    for stall in found:
+        by_session[stall.session] += 1
+    low, high = count_interval(tuple(by_session.values()))
+    shown = sorted(found, key=lambda stall: -stall.length_s)[:MOST_STALLS]
+    scale = 3600 / length_s
+    return Stalls(
+        count=len(found),
+        watched_s=length_s,
+        per_hour=len(found) * scale,
+        low=low * scale,
+        high=high * scale,
+        found=tuple(sorted(shown, key=lambda s: (s.session, s.block, s.at_s))),
+    )
 
 
 def _ordered(estimates: Mapping[Key, Estimate]) -> list[str]:

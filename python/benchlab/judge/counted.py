@@ -65,6 +65,10 @@ class Counted:
     end: Mapping[str, Any]
     slots: Mapping[str, NDArray[np.float64]]
     """Counters of all transactions and workers, by column; index 0 begins at the origin."""
+    peaks: Mapping[str, NDArray[np.float64]]
+    """The greatest of each slot, by column of `MAXIMA`."""
+    open_at_origin: float
+    """Transactions of the warm-up that had not ended when the measured part began."""
     warmup: NDArray[np.float64]
     """What was completed in the slots before the origin; the last of them ends there."""
     maxima: Mapping[str, float]
@@ -101,6 +105,11 @@ class Counted:
         """The origin on the monotonic clock."""
         origin = self.start.get("origin_monotonic_ns")
         return None if origin is None else int(origin)
+
+    @property
+    def whole_slots(self) -> int:
+        """Slots that lie within the measured part from end to end."""
+        return min(len(self.slots["completed"]), _whole_slots(self.length_s))
 
     @property
     def counted_slots(self) -> int:
@@ -178,6 +187,8 @@ def counted(measurement: Measurement) -> Counted:
         start=start,
         end=end,
         slots=_slots(measured.filter(polars.col("kind").is_in(["transaction", "worker"]))),
+        peaks=_peaks(transactions),
+        open_at_origin=_open_at_origin(rows),
         warmup=_warmup(rows),
         maxima={name: _greatest(transactions[name]) for name in MAXIMA},
         busy_ns={str(name): float(busy) for name, busy in by_worker.iter_rows()},
@@ -228,6 +239,20 @@ def _slots(rows: polars.DataFrame) -> dict[str, NDArray[np.float64]]:
         column: np.bincount(places, rows[column].to_numpy(), minlength=length).astype(np.float64)
         for column in SUMS
     }
+
+
+def _peaks(rows: polars.DataFrame) -> dict[str, NDArray[np.float64]]:
+    places = rows["interval"].to_numpy()
+    found = {name: np.zeros(int(places.max()) + 1 if places.size else 0) for name in MAXIMA}
+    for name, peaks in found.items():
+        np.maximum.at(peaks, places, rows[name].to_numpy().astype(np.float64))
+    return found
+
+
+def _open_at_origin(rows: polars.DataFrame) -> float:
+    before = rows.filter((polars.col("kind") == "transaction") & (polars.col("interval") < 0))
+    ended = ("completed", "failed", "timed_out", "unknown")
+    return float(before["due"].sum()) - sum(float(before[name].sum()) for name in ended)
 
 
 def _warmup(rows: polars.DataFrame) -> NDArray[np.float64]:

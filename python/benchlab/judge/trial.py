@@ -17,9 +17,10 @@ from benchlab.judge.figures import figures
 from benchlab.judge.own import courses, slope, units
 from benchlab.judge.probed import Line, Probed, memory, probed
 from benchlab.judge.settling import settling
+from benchlab.judge.stalls import stalls
 from benchlab.judge.validity import ACCIDENTS, Use, uses
 from benchlab.model.errors import HostError
-from benchlab.model.evidence import CaseState, Check
+from benchlab.model.evidence import CaseState, Check, Stall
 from benchlab.model.experiment import Case, Experiment
 from benchlab.model.records import TrialRecord
 from benchlab.store import Trial
@@ -112,6 +113,9 @@ class TrialJudgement:
     ceiling: float | None
     """Transactions per second of the null server under this Plan; None where it was not run."""
     floor_p99_s: float | None
+    stalls: tuple[Stall, ...] = ()
+    length_s: float = 0.0
+    """Of the measured part."""
 
     @cached_property
     def seen(self) -> Counted:
@@ -194,6 +198,8 @@ def judge_trial(trial: Trial, experiment: Experiment, case: Case) -> TrialJudgem
         units=units(resources),
         ceiling=ceiling,
         floor_p99_s=None if floor_ns is None else floor_ns / NS,
+        stalls=stalls(seen, resources, record.session, record.block),
+        length_s=seen.length_s,
     )
     judged.__dict__.update(seen=seen, resources=resources)
     return judged

@@ -59,6 +59,49 @@ class OperationResult(Frozen):
     metrics: dict[str, Estimate]
 
 
+class Candidate(Frozen):
+    """What was out of the ordinary while a system stalled: perhaps the cause, perhaps not."""
+
+    cause: str
+    sign: str
+    """The counter or gauge that says so."""
+    figure: float
+    """The most of it in the stall."""
+    usual: float
+    """What it is elsewhere in the trial."""
+    unit: str = ""
+
+
+class Stall(Frozen):
+    """A moment in which a system stood still, or kept a request waiting for long."""
+
+    session: int
+    block: int
+    at_s: float
+    """On the trial's clock."""
+    length_s: float
+    stood_still: bool
+    """Whether next to nothing was completed, rather than some request being slow."""
+    waiting: int
+    """The most transactions that were due and not done."""
+    slowest_s: float | None = None
+    """The longest of those that were due in it and ended ok."""
+    candidates: tuple[Candidate, ...] = ()
+
+
+class Stalls(Frozen):
+    """The stalls of one case over all trials whose rate may be used."""
+
+    count: int
+    watched_s: float
+    """The length of those trials together."""
+    per_hour: float
+    low: float
+    high: float
+    found: tuple[Stall, ...] = ()
+    """In order of time; of very many, the longest."""
+
+
 class CaseResult(Frozen):
     """One case over all its counting sessions."""
 
@@ -70,6 +113,8 @@ class CaseResult(Frozen):
     checks: tuple[Check, ...] = ()
     metrics: dict[str, Estimate] = {}
     operations: dict[str, OperationResult] = {}
+    stalls: Stalls | None = None
+    """None where no trial could be watched."""
 
     @property
     def sessions(self) -> int:

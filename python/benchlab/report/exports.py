@@ -93,6 +93,7 @@ def write_tables(material: Material, folder: Path) -> tuple[Path, ...]:
         "pairs": _pairs(material),
         "distributions": _distributions(material),
         "time": _time(material),
+        "stalls": _stalls(material),
     }
     written = []
     for name, rows in tables.items():
@@ -165,6 +166,17 @@ def _distributions(material: Material) -> Iterable[Row]:
     for curve in material.curves:
         for quantile, value in curve.points:
             yield (curve.case, curve.kind, quantile, value, quantile <= curve.resolved)
+
+
+def _stalls(material: Material) -> Iterable[Row]:
+    yield ("case", "session", "block", "at_s", "length_s", "waiting", "slowest_s", "candidates")
+    for case in material.summary.cases:
+        for one in case.stalls.found if case.stalls else ():
+            causes = "; ".join(candidate.cause for candidate in one.candidates)
+            yield (
+                *(case.name, one.session, one.block, one.at_s, one.length_s, one.waiting),
+                *(one.slowest_s, causes),
+            )
 
 
 def _time(material: Material) -> Iterable[Row]:

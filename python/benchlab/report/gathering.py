@@ -17,7 +17,16 @@ from benchlab.judge.counted import SLOT_S, Counted
 from benchlab.judge.run import Judgement
 from benchlab.judge.trial import TrialJudgement, course, series
 from benchlab.model.metrics import PER_TRANSACTION
-from benchlab.report.material import POINTS, Ceiling, Clock, Curve, Line, Material, asked_of
+from benchlab.report.material import (
+    POINTS,
+    Ceiling,
+    Clock,
+    Curve,
+    CurveKind,
+    Line,
+    Material,
+    asked_of,
+)
 from benchlab.stats.distribution import Distribution, merge
 
 QUANTILES = tuple(1 - 10 ** (-step / 8) for step in range(1, 41))
@@ -46,13 +55,17 @@ def gather(judgement: Judgement) -> Material:
     curves: list[Curve] = []
     logs: dict[str, str] = {}
     for name, judged in judgement.cases.items():
-        parts: dict[str, list[Distribution]] = {"service": [], "response": []}
+        parts: dict[CurveKind, list[Distribution]] = {
+            "service": [],
+            "response": [],
+            "user-seen": [],
+        }
         for trial in judged.trials:
             if trial.is_read:
                 clocks.append(_clock(name, trial))
                 if trial.is_whole:
                     for kind, found in parts.items():
-                        if trial.usable(f"{kind}_mean"):
+                        if trial.usable("latency_mean" if kind == "user-seen" else f"{kind}_mean"):
                             found.append(_merged(trial.seen, kind))
             trial.forget()
             if trial.state == "died" and name not in logs:
@@ -99,12 +112,18 @@ def _with_what_moved(clocks: Sequence[Clock], asked: Collection[str]) -> list[Cl
     ]
 
 
-def _merged(seen: Counted, kind: str) -> Distribution:
-    return seen.merged["response" if kind == "response" else "service"]
+def _merged(seen: Counted, kind: CurveKind) -> Distribution:
+    if kind == "user-seen":
+        own = seen.merged["response" if seen.is_open else "service"]
+        return own.with_infinite(seen.never_ok)
+    return seen.merged[kind]
 
 
-def _curve(judged: CaseJudgement, kind: str, parts: Sequence[Distribution]) -> Curve | None:
+def _curve(judged: CaseJudgement, kind: CurveKind, parts: Sequence[Distribution]) -> Curve | None:
+    """The merged distribution; what users saw only where it differs from the successes."""
     whole = merge(parts)
+    if kind == "user-seen" and not whole.infinite:
+        return None
     points = []
     for share in QUANTILES:
         value = whole.quantile(share)
@@ -114,9 +133,10 @@ def _curve(judged: CaseJudgement, kind: str, parts: Sequence[Distribution]) -> C
         return None
     return Curve(
         judged.case.name,
-        "response" if kind == "response" else "service",
+        kind,
         tuple(points),
         judged.resolved_to,
+        1 - whole.infinite / whole.total if whole.infinite else None,
     )
 
 
@@ -139,6 +159,7 @@ def _clock(case: str, judged: TrialJudgement) -> Clock:
             _middles(seconds.at_s, seen.length_s), seconds.latency_p99_s, seen.length_s
         ).thinned(POINTS, max),
         errors=_errors(failed, seen.length_s),
+        stalls=judged.stalls,
         joint=seen.is_embedded,
         own={
             name: _line(found.at_s, found.values, seen.length_s).thinned(POINTS)

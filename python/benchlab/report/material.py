@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Literal
 
 from benchlab.judge.calibration import showable
-from benchlab.model.evidence import CaseResult, Check, Comparison, Summary
+from benchlab.model.evidence import CaseResult, Check, Comparison, Stall, Summary
 from benchlab.model.experiment import Experiment
 from benchlab.model.metrics import HEADLINES, PER_TRANSACTION
 from benchlab.model.records import RunRecord
@@ -74,8 +74,13 @@ class Clock:
     """Cores' worth of time the load generator used."""
     own: Mapping[str, Line] = field(default_factory=dict)
     """What its system counted of itself: the rate of a counter and the value of a gauge."""
+    stalls: tuple[Stall, ...] = ()
     joint: bool = False
     """Whether the system runs inside the load generator, so that its CPU holds both."""
+
+
+CurveKind = Literal["response", "service", "user-seen"]
+"""Times of successes, and latency with what did not end well as infinitely slow."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +88,13 @@ class Curve:
     """A case's merged distribution of one kind of time."""
 
     case: str
-    kind: Literal["response", "service"]
+    kind: CurveKind
     points: tuple[tuple[float, float], ...]
     """(quantile, seconds), ascending."""
     resolved: float
     """The highest quantile that enough independent samples stand behind."""
+    endless: float | None = None
+    """The share that is not infinitely slow: above it, what a user sees never comes."""
 
 
 @dataclass(frozen=True)
@@ -212,6 +219,17 @@ class Material:
     def notes(self) -> tuple[str, ...]:
         """What the lab noted beside the figures, each once."""
         return tuple(dict.fromkeys(self.record.notes)) if self.record else ()
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether what users saw differs from the successes in any case."""
+        return any(curve.endless is not None for curve in self.curves)
+
+    @property
+    def watched(self) -> tuple[CaseResult, ...]:
+        """The cases that were watched for stalls, where any had one."""
+        found = tuple(case for case in self.measured if case.stalls is not None)
+        return found if any(case.stalls and case.stalls.count for case in found) else ()
 
     @property
     def troubled(self) -> tuple[CaseResult, ...]:

@@ -24,6 +24,7 @@ _STEPS: dict[str, tuple[tuple[float, str], ...]] = {
     "B/s": ((1.0, "B/s"), (2.0**10, "KiB/s"), (2.0**20, "MiB/s")),
     "": ((0.01, "%"),),
     "1/s": ((1.0, "/s"),),
+    "1/h": ((1.0, "/h"),),
     "count": ((1.0, ""),),
 }
 _KEPT = SPACE + "\n\t"
@@ -96,7 +97,7 @@ class Scale:
     @property
     def tail(self) -> str:
         """The unit as it follows a number."""
-        if not self.suffix or self.suffix.endswith("/s"):
+        if not self.suffix or self.suffix.endswith(("/s", "/h")):
             return self.suffix
         return SPACE + self.suffix
 

@@ -12,9 +12,17 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from benchlab.judge.answer import unit_of
-from benchlab.model.evidence import CaseResult, Check, Comparison, Estimate, PromiseResult, Scaling
+from benchlab.model.evidence import (
+    CaseResult,
+    Check,
+    Comparison,
+    Estimate,
+    PromiseResult,
+    Scaling,
+    Stalls,
+)
 from benchlab.model.quantities import significant
-from benchlab.report import readable
+from benchlab.report import readable, stalled
 from benchlab.report.figures import Figures
 from benchlab.report.grouping import Grouping, Panel
 from benchlab.report.material import Clock, Line, Material, headline_metrics, own_metrics
@@ -31,6 +39,8 @@ SWEPT = (
     "system_cpu_per_transaction",
     "system_memory",
 )
+TOLD_STALLS = 20
+"""Of each case, its longest ones."""
 CHECK_SIGNS = {"valid": "✓", "invalid": "✕", "unknown": "?", "not-applicable": "–"}
 
 
@@ -94,6 +104,28 @@ class ClockRow:
 
     label: str
     cases: tuple[CaseClock, ...]
+
+
+@dataclass(frozen=True)
+class ToldStall:
+    """One stall in a table."""
+
+    place: str
+    length: Markup | str
+    what: str
+    candidates: str
+
+
+@dataclass(frozen=True)
+class StallRow:
+    """How often a case stalled, what was seen with it, and its longest stalls."""
+
+    case: CaseResult
+    count: Markup | str
+    watched: Markup | str
+    rate: Cell
+    seen_with: str
+    told: tuple[ToldStall, ...]
 
 
 class Sections:
@@ -395,6 +427,32 @@ class Sections:
             latency_p99=clock.latency_p99.thinned(points, max),
             memory=clock.memory.thinned(points),
         )
+
+    def stalls(self) -> list[StallRow]:
+        """Each watched case's stalls, where any case had one."""
+        return [self._stalls(case, case.stalls) for case in self.material.watched if case.stalls]
+
+    def _stalls(self, case: CaseResult, found: Stalls) -> StallRow:
+        path = f"cases/{case.name}/stalls"
+        told = tuple(
+            ToldStall(
+                stalled.place(stall),
+                self.figures.show(
+                    f"{path}/{stall.session}/{stall.block}/{stall.at_s:g}/length",
+                    stall.length_s,
+                    readable.amount(stall.length_s, "s"),
+                ),
+                stalled.what(stall),
+                "; ".join(f"{one.cause} ({stalled.sign(one)})" for one in stall.candidates),
+            )
+            for stall in stalled.longest(case, TOLD_STALLS)
+        )
+        watched = self.figures.show(
+            f"{path}/watched", found.watched_s, readable.amount(found.watched_s, "s")
+        )
+        rate = self.estimate(f"{path}/per_hour", stalled.rate(found))
+        count = self.count(f"{path}/count", found.count)
+        return StallRow(case, count, watched, rate, stalled.seen_with(found), told)
 
     # How to do it again.
 

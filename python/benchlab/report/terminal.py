@@ -24,7 +24,7 @@ from benchlab.model.evidence import (
     Verdict,
 )
 from benchlab.model.quantities import significant
-from benchlab.report import readable
+from benchlab.report import readable, stalled
 from benchlab.report.material import Material, headline_metrics, not_valid
 
 WIDE = 100
@@ -119,6 +119,8 @@ def _parts(material: Material, width: int, page: Path | None) -> Iterable[Render
     if material.measured:
         yield _cases(material, width)
         yield Text()
+    if material.watched:
+        yield Group(*_stalls(material), Text())
     if summary.comparisons:
         yield _comparisons((*material.counting, *material.leads), width)
         yield Text()
@@ -296,6 +298,22 @@ def _comparison_list(found: Comparison) -> RenderableType:
     )
     lines = [second] + ([Text(clean(found.why), style="dim")] if found.counts and found.why else [])
     return Group(first, *(Padding(line, (0, 0, 0, 2)) for line in lines))
+
+
+def _stalls(material: Material) -> Iterable[Text]:
+    for case in material.watched:
+        found = case.stalls
+        if found is None or not found.count:
+            continue
+        (worst,) = stalled.longest(case, 1)
+        length = readable.amount(worst.length_s, "s")
+        causes = stalled.seen_with(found)
+        yield Text.assemble(
+            (f"{readable.count(found.count, 'stall')} ", "yellow"),
+            f"of {clean(case.name)}: {readable.estimate(stalled.rate(found)).text}",
+            f", the longest {length} ({stalled.place(worst)}: {stalled.what(worst)})",
+            (f"; seen with them: {clean(causes)}" if causes else "", "dim"),
+        )
 
 
 def _promises(material: Material) -> Iterable[Text]:

@@ -92,3 +92,22 @@ def share_interval(found: int, count: int) -> tuple[float, float]:
     """The exact 95 % interval of a share, of `found` among `count` (Clopper and Pearson 1934)."""
     limits = stats.binomtest(found, count).proportion_ci(CONFIDENCE, method="exact")
     return float(limits.low), float(limits.high)
+
+
+def count_interval(counts: Sequence[int], confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """The interval of the expected sum of what was counted in sessions of equal length.
+
+    Exact for Poisson counts (Garwood 1936). Where sessions differ by more than chance does, by
+    Pearson's dispersion φ of their counts (at least 1), the sum is worth its φ-th part of
+    independent events (McCullagh and Nelder 1989, § 6.2).
+    """
+    total = sum(counts)
+    dispersion = 1.0
+    if total and len(counts) > 1:
+        mean = total / len(counts)
+        squares = sum((count - mean) ** 2 for count in counts)
+        dispersion = max(1.0, squares / mean / (len(counts) - 1))
+    events, alpha = total / dispersion, 1 - confidence
+    low = float(stats.chi2.ppf(alpha / 2, 2 * events)) / 2 if total else 0.0
+    high = float(stats.chi2.ppf(1 - alpha / 2, 2 * events + 2)) / 2
+    return low * dispersion, high * dispersion

@@ -48,6 +48,7 @@ _RULES = """
 .plot .dot{fill-opacity:.62}
 .plot .mark{stroke:var(--sheet);stroke-width:1.5}
 .plot .hollow{fill:var(--sheet);stroke-width:1.6}
+.plot .stall{fill:var(--bad);fill-opacity:.14}
 .plot .error{stroke:var(--bad);stroke-width:1.6}
 """
 

@@ -23,6 +23,7 @@ from benchlab.report.plots.axes import (
 )
 from benchlab.report.plots.canvas import Canvas
 from benchlab.report.plots.colours import tone
+from benchlab.report.readable import SPACE
 
 HEIGHT = 226
 _TOP, _BOTTOM = 8, 196
@@ -87,10 +88,26 @@ def _panel(
             ends.append((y(other.points[-1][1]), other.kind, hue))
         _line(canvas, main, x, y, f"line s-{hue}")
         ends.append((y(main.points[-1][1]), shortened(name) or main.kind, hue))
+        _leave(canvas, curves.get((case.name, "user-seen")), (x, y), hue)
     places = spread([end[0] for end in ends], 14, _TOP, _BOTTOM)
     for place, (_, label, hue) in zip(places, ends, strict=True):
         canvas.text((1, place + 4), label, f"label f-{hue}", dx=6)
     return canvas
+
+
+def _leave(canvas: Canvas, seen: Curve | None, scales: tuple[Scale, Scale], hue: str) -> None:
+    """What users saw, up to where it leaves for infinity, which is marked on the upper edge."""
+    if seen is None or seen.endless is None:
+        return
+    x, y = scales
+    points = [(x(q), y(value)) for q, value in seen.points if x.low <= q <= x.high and value > 0]
+    where = min(max(seen.endless, x.low), x.high)
+    if points:
+        points.append((x(where), points[-1][1]))
+    share = f"{(1 - seen.endless) * 100:.3g}{SPACE}%"
+    title = f"{seen.case}: to users {share} never ended well"
+    canvas.path([*points, (x(where), _TOP)], f"thin dashed s-{hue}", title)
+    canvas.text((x(where), _TOP + 4), "∞", f"label f-{hue}", "end", dx=-4)
 
 
 def _percentiles(x: Scale) -> list[tuple[float, str]]:

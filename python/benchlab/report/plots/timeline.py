@@ -1,7 +1,7 @@
 """Throughput and p99 on a trial's clock: each trial a faint line, their median a strong one.
 
-Errors are marked beneath at the moment their transactions were due. A trial too short for a line
-is drawn as dots.
+Errors are marked beneath at the moment their transactions were due, stalls as bands with their
+candidates. A trial too short for a line is drawn as dots.
 """
 
 import math
@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from statistics import fmean, median
 
-from benchlab.report import readable
+from benchlab.report import readable, stalled
 from benchlab.report.material import Clock, Line
 from benchlab.report.plots.axes import Scale, draw_x, draw_y
 from benchlab.report.plots.canvas import Canvas
@@ -31,9 +31,15 @@ def highest(lines: Sequence[Line]) -> float:
 
 
 def throughput(clocks: Sequence[Clock], hue: str, top: float, span_s: float) -> Canvas:
-    """Completed transactions a second, errors marked."""
+    """Completed transactions a second, errors and stalls marked."""
     canvas, x = panel([("Throughput", "")], "1/s", "throughput over time", top, span_s)
     y = vertical(top)
+    for clock in clocks:
+        for stall in clock.stalls:
+            causes = "; ".join(one.cause for one in stall.candidates)
+            title = f"{stalled.place(stall)}: {stalled.what(stall)}{f' ({causes})' * bool(causes)}"
+            end = min(span_s, stall.at_s + stall.length_s)
+            canvas.rectangle((x(stall.at_s), _TOP), (x(end), _BOTTOM), "stall", title)
     strands(canvas, [clock.rate for clock in clocks], x, y, hue)
     for clock in clocks:
         for at, errors in clock.errors.known():

@@ -25,6 +25,7 @@ MEANINGS = {
     **counters("buffers_backend_fsync buffers_alloc buffers_written fsyncs"),
     **counters("checkpoint_write_time checkpoint_sync_time write_time sync_time", "s"),
     **gauges("numbackends active idle_in_transaction waiting_for_lock waiting_for_io"),
+    **gauges("checkpointing vacuuming"),
     **gauges("replay_lag_bytes", "B"),
 }
 _MILLISECONDS = {name for name, what in MEANINGS.items() if what.unit == "s"}
@@ -43,6 +44,13 @@ def statement(version: int) -> str:
         " count(*) FILTER (WHERE wait_event_type = 'Lock') AS waiting_for_lock,"
         " count(*) FILTER (WHERE wait_event_type = 'IO') AS waiting_for_io"
         " FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()) a"
+    )
+    # What is sleeping until the next one is no checkpoint; whoever may not look sees no row.
+    parts.append(
+        "SELECT to_json(b) FROM (SELECT count(*) FILTER (WHERE backend_type = 'checkpointer'"
+        " AND wait_event IS DISTINCT FROM 'CheckpointerMain') AS checkpointing,"
+        " count(*) FILTER (WHERE backend_type = 'autovacuum worker') AS vacuuming"
+        " FROM pg_stat_activity) b"
     )
     parts.append(
         "SELECT to_json(r) FROM (SELECT pg_wal_lsn_diff(pg_last_wal_receive_lsn(),"
