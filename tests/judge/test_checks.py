@@ -233,7 +233,7 @@ def test_a_warm_up_that_was_too_short_is_told_with_its_length() -> None:
 def test_a_rate_that_drops_for_good_is_no_steady_state() -> None:
     row = steady(evidence(going([1000.0] * 40 + [700.0] * 30)))
     assert row.verdict == "invalid"
-    assert row.why.startswith("no steady state: from 3s on the rate was 3")
+    assert row.why.startswith("no steady state: from 3s on the rate was lower by 3")
     assert steady(evidence(going([1000.0] * 40 + [700.0] * 30), allow={"steady": 0.5})).why == ""
 
 

@@ -116,7 +116,8 @@ def test_each_commit_is_built_once_and_told(
     made = {one.revision: one.commit for one in run.record.sources}
     assert made == {"main": first, "HEAD": second, "faster": second}
     assert [one.revision for one in seen.of(events.Built)] == ["main", "HEAD"]
-    assert record.notes == (
+    # A shared machine may add why a trial was measured again.
+    assert record.notes[:2] == (
         ".: 1 file is not committed as it stands, and not measured",
         f"api: HEAD and faster are the same commit ({second[:10]}): "
         "what differs between them is noise",

@@ -54,5 +54,5 @@ def test_a_run_beside_another_notes_it_once(
     with Presence("cafe"):
         record = execute(experiment, cases(experiment), run, emit=seen, stop=StopToken())
     said = "another run (cafe) was under way on this machine: its load and this one's mix"
-    assert record.notes == (said,)
-    assert [note.text for note in seen.of(events.Note)] == [said]
+    assert record.notes.count(said) == 1
+    assert [note.text for note in seen.of(events.Note)].count(said) == 1

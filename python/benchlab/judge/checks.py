@@ -309,7 +309,8 @@ def _course(found: Settling) -> str:
     if found.is_steady:
         return ""
     change = found.change
-    size = f"{abs(change.share):.0%} {'higher' if change.share > 0 else 'lower'}"
+    way = "higher" if change.share > 0 else "lower"
+    size = f"{way} by {abs(change.share):.0%} of its mean"
     at = readable(change.at * SLOT_S, "s")
     when = f"from {at} on the rate was" if found.is_step else "at the end the rate was"
     if found.settled_s is None:
