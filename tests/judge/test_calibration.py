@@ -9,6 +9,7 @@ from runs import Course, FakeRun, cases_of, experiment_of, run_of, wobble
 
 from benchlab.judge.calibration import calibrated, false_alarms, showable
 from benchlab.judge.run import judge_run
+from benchlab.model.errors import HostError
 from benchlab.model.evidence import Comparison
 from benchlab.model.experiment import Case, Compare
 from benchlab.model.records import Calibration, RunRecord
@@ -59,9 +60,10 @@ def test_equal_servers_that_are_called_different_are_counted() -> None:
     assert (found.called_different, found.comparisons) == (2, 3)
 
 
-def test_one_session_tells_nothing_of_noise() -> None:
-    with pytest.raises(ValueError, match="no pairs"):
-        calibration_of([1.0])
+@pytest.mark.parametrize("sessions", [1, 5])
+def test_few_sessions_tell_nothing_of_noise(sessions: int) -> None:
+    with pytest.raises(HostError, match="fewer than 6 sessions could be compared"):
+        calibration_of([1.0, 1.01, 0.99, 1.02, 0.98][:sessions])
 
 
 def test_more_sessions_show_less_and_other_metrics_are_not_known() -> None:

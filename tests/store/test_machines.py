@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from benchlab.model.errors import InputError
 from benchlab.model.records import Calibration
 from benchlab.store import machines
 from benchlab.store.runs import STORE
@@ -33,3 +34,14 @@ def test_the_newest_is_found_with_the_comparisons_of_all(
     found = machines.calibration("ab12")
     assert found is not None
     assert (found.run, found.called_different, found.comparisons) == ("second", 1, 6)
+
+
+def test_a_file_that_cannot_be_read_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(STORE, str(tmp_path))
+    machines.keep(calibration("first", "ab12", 1))
+    for broken in ("[", '[{"run": "x"}]'):
+        (tmp_path / machines.FOLDER / "ab12.json").write_text(broken)
+        with pytest.raises(InputError, match="remove it, and calibrate anew"):
+            machines.calibration("ab12")

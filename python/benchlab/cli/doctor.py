@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from benchlab.cli.options import Json
+from benchlab.model.errors import Exit
 
 if TYPE_CHECKING:
     from benchlab.model.records import Calibration
@@ -79,6 +80,9 @@ def _calibrate(as_json: bool) -> None:
 
     opened = experiment()
     run = measure(opened, quiet=as_json, yes=True)
+    if run.record.state != "complete":
+        print("benchlab: an interrupted calibration is not kept; begin anew", file=sys.stderr)
+        raise typer.Exit(Exit.INTERRUPTED)
     judgement = judge_run(opened.experiment, opened.cases, run)
     run.write_summary(judgement.summary)
     machines.keep(calibrated(judgement.summary, run.record, run))

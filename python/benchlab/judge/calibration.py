@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from math import expm1, log1p
 
+from benchlab.model.errors import HostError
 from benchlab.model.evidence import Summary
 from benchlab.model.quantities import significant
 from benchlab.model.records import Calibration, RunRecord
@@ -25,16 +26,20 @@ def calibrated(summary: Summary, record: RunRecord, run: Run) -> Calibration:
     """What a finished run of two equal systems says of its machine.
 
     The sessions, in their order, are also taken six at a time as if each six had been a comparison.
-    Those that are called different are false alarms. Raises ValueError where no pair was measured.
+    Those that are called different are false alarms. Raises HostError where fewer than six sessions
+    have a pair.
     """
     differences = {
         one.metric: [log1p(pair.effect) for pair in one.pairs]
         for one in summary.comparisons
-        if one.by == "ratio" and len(one.pairs) > 1
+        if one.by == "ratio" and len(one.pairs) >= FEWEST_COUNTING
     }
     if PRIMARY not in differences:
-        raise ValueError("two equal systems had no pairs")
-    sixes = list(_sixes(differences[PRIMARY]))
+        raise HostError(
+            f"this machine is not calibrated: fewer than {FEWEST_COUNTING} sessions could be "
+            f"compared; why: benchlab report {record.id}"
+        )
+    sixes = _sixes(differences[PRIMARY])
     return Calibration(
         run=record.id,
         fingerprint=record.host["fingerprint"],
@@ -68,7 +73,7 @@ def false_alarms(calibration: Calibration) -> tuple[float, float]:
 
 def gate_doubt(calibration: Calibration | None) -> str:
     """Why no gate should stop anybody on this machine; empty where it may, or none can tell."""
-    if calibration is None or not calibration.comparisons:
+    if calibration is None:
         return ""
     low, _ = false_alarms(calibration)
     if low <= ALPHA:
@@ -95,6 +100,4 @@ def _session_s(run: Run) -> float:
         session = trial.record.session
         first[session] = min(started, first.get(session, started))
     begun = [first[session] for session in sorted(first)]
-    if len(begun) < 2:
-        raise ValueError("one session has no next one")
     return (begun[-1] - begun[0]).total_seconds() / (len(begun) - 1)

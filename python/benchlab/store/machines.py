@@ -6,6 +6,7 @@ Absent: how it is found out (`judge.calibration`), and what it forbids.
 import json
 import re
 
+from benchlab.model.errors import InputError
 from benchlab.model.records import Calibration
 from benchlab.store import files
 from benchlab.store.runs import root
@@ -22,11 +23,15 @@ def keep(calibration: Calibration) -> None:
 
 
 def calibrations(fingerprint: str) -> tuple[Calibration, ...]:
-    """All of a machine's, the oldest first."""
+    """All of a machine's, the oldest first. Raises InputError for a file that cannot be read."""
     path = root() / FOLDER / f"{fingerprint}.json"
     if not re.fullmatch(r"[0-9a-f]+", fingerprint) or not path.exists():
         return ()
-    return tuple(Calibration.model_validate(one) for one in json.loads(path.read_bytes()))
+    try:
+        return tuple(Calibration.model_validate(one) for one in json.loads(path.read_bytes()))
+    except ValueError as error:
+        what = "cannot be read: remove it, and calibrate anew"
+        raise InputError(what, file=str(path)) from error
 
 
 def calibration(fingerprint: str) -> Calibration | None:
