@@ -10,17 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchlab.judge.alike import Told, changed, check_alike, missing
-from benchlab.judge.answer import SPACE, figures, label, levels
+from benchlab.judge.answer import MOST_CLAUSES, SPACE, figures, label, levels
 from benchlab.model import metrics
 from benchlab.model.evidence import Between, CaseResult, Comparison, Estimate, Verdict
-from benchlab.model.experiment import Experiment
+from benchlab.model.experiment import SMALLEST_EFFECT, Experiment
 from benchlab.model.quantities import significant
 from benchlab.stats.between import Apart, apart, decide_apart, describe_apart
 from benchlab.stats.family import FEWEST_COUNTING, explores
 from benchlab.stats.verdicts import Finding
 
-SMALLEST_EFFECT = 0.03
-MOST_CLAUSES = 6
 Earlier = Callable[[str, str], Sequence[float]]
 """Of a case and metric, the values of the runs between which nothing had changed; else none."""
 

@@ -10,14 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchlab.model.errors import InputError
-from benchlab.model.experiment import Case, Compare, Factor, System
+from benchlab.model.experiment import SMALLEST_EFFECT, Case, Compare, Factor, System
 from benchlab.model.grammar import MapOf, Reading, Text
 from benchlab.model.metrics import METRICS, PER_TRANSACTION
 from benchlab.model.metrics import metric as metric_of
 from benchlab.model.sections import (
     COMPARE,
     LOAD,
-    SMALLEST_EFFECT,
     SYSTEM_FORMS,
     WORKLOAD_FORMS,
     Known,

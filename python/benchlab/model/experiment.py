@@ -221,6 +221,10 @@ class Factor(Frozen):
     """Level name to {path into the file: value}; in file order."""
 
 
+SMALLEST_EFFECT = 0.03
+"""δ where the file does not say, as a share."""
+
+
 class Compare(Frozen):
     """The comparison whose decision rule is fixed beforehand."""
 
@@ -228,7 +232,7 @@ class Compare(Frozen):
     baseline: str
     metrics: tuple[str, ...]
     at: dict[str, str] = {}
-    smallest_effect: float = 0.03
+    smallest_effect: float = SMALLEST_EFFECT
 
 
 class Expression(Frozen):

@@ -44,7 +44,6 @@ from benchlab.model.tree import Node, fail, from_plain, join, nearest, scalars
 CLIENTS = 16
 CONNECTIONS = 64
 DURATION_S = 5.0
-SMALLEST_EFFECT = 0.03
 SESSIONS_COMPARED = 8
 SESSIONS_EXPLORED = 3
 BLOCKS = 2

@@ -15,7 +15,7 @@ from typing import Literal
 
 from benchlab.judge.calibration import showable
 from benchlab.model.evidence import CaseResult, Check, Comparison, Stall, Summary
-from benchlab.model.experiment import Experiment
+from benchlab.model.experiment import SMALLEST_EFFECT, Experiment
 from benchlab.model.metrics import HEADLINES, PER_TRANSACTION
 from benchlab.model.records import RunRecord
 from benchlab.report.readable import count
@@ -167,7 +167,7 @@ class Material:
     def smallest_effect(self) -> float:
         """δ: the smallest effect that matters, as a share."""
         compare = self.experiment.compare if self.experiment else None
-        return compare.smallest_effect if compare else 0.03
+        return compare.smallest_effect if compare else SMALLEST_EFFECT
 
     @property
     def noise(self) -> float | None:
