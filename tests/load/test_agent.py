@@ -141,7 +141,9 @@ def test_one_that_speaks_on_when_its_plan_is_over_is_killed_and_is_a_bug(
 
 def test_the_null_plans_keep_the_shape_and_drop_what_a_null_server_cannot_say() -> None:
     reply = null.answer(PLAN, bytes_in=350.0)
-    assert reply == null.Answer(status=201, body_bytes=250)
+    assert reply == null.Answer(status=201, body_bytes=252)
+    assert reply == null.answer(PLAN, bytes_in=355.0), "about as much is the same to the path"
+    assert null.answer(PLAN, bytes_in=90.0).body_bytes == 0
     ceiling = null.ceiling_plan(PLAN, "http://127.0.0.1:9")
     assert ceiling["schedule"] == {"closed": {"clients": 8}}
     assert ceiling["driver"]["targets"] == ["http://127.0.0.1:9"]

@@ -7,27 +7,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-import polars
-
 from benchlab import store
-from benchlab.host import cores
 from benchlab.host.probes import Probes, Root
 from benchlab.host.processes import Process
-from benchlab.judge.counted import counted
 from benchlab.judge.run import needs_repeat
 from benchlab.judge.trial import TrialJudgement, judge_trial
 from benchlab.lab import beside, events, redirects
 from benchlab.lab.fleet import placed
+from benchlab.lab.floors import Floors
 from benchlab.lab.setting import Setting
 from benchlab.lab.watch import Watch
-from benchlab.load import agent, null
+from benchlab.load import agent
 from benchlab.load.plan import make_plan
 from benchlab.model import secrets
 from benchlab.model.errors import BenchlabError, EngineBug, HostError
 from benchlab.model.experiment import Case, Experiment
 from benchlab.model.records import TrialRecord
 from benchlab.store import Run, Trial
-from benchlab.store.measurement import Measurement
 from benchlab.systems import Instance, StoppedError
 
 State = Literal["ok", "died", "failed", "aborted", "interrupted"]
@@ -55,17 +51,6 @@ class _Ended:
     error: BenchlabError | None = field(default=None)
 
 
-def _bytes_per_operation(measured: Measurement) -> float:
-    """What an answered operation of the measured part brought; zero where none was answered."""
-    answered = measured.rows.filter(
-        (polars.col("kind") == "operation")
-        & (polars.col("interval") >= 0)
-        & (polars.col("name") != "connect")
-    )
-    count = float(answered["ok"].sum()) + float(answered["failed"].sum())
-    return float(answered["bytes_in"].sum()) / count if count else 0.0
-
-
 class Trials:
     """Runs trials into a run's folder."""
 
@@ -76,6 +61,7 @@ class Trials:
         self._asked: set[str] = set()
         self._met: dict[str, Instance] = {}
         self._untold: set[tuple[str, str]] = set()
+        self._floors = Floors(setting, run)
         self.first_error: BenchlabError | None = None
         """The first reason why a trial could not be measured."""
 
@@ -113,11 +99,7 @@ class Trials:
         judgement: TrialJudgement | None = None
         again: str | None = None
         if ended.state == "ok":
-            record = record.model_copy(
-                update={"used": True, "ceiling": self._null(trial, turn.case, instance)}
-            )
-            trial.update(record)
-            judgement = judge_trial(trial, self._experiment, turn.case)
+            record, judgement = self._judge(record, trial, turn.case, instance)
             again = needs_repeat(judgement, is_first=is_first) if may_repeat else None
         elif ended.state in ("died", "aborted", "failed"):
             record = record.model_copy(update={"used": True})
@@ -128,6 +110,18 @@ class Trials:
             self.first_error = self.first_error or ended.error
         self._tell(record, judgement)
         return record, again
+
+    def _judge(
+        self, record: TrialRecord, trial: Trial, case: Case, instance: Instance
+    ) -> tuple[TrialRecord, TrialJudgement]:
+        """Judges a trial beside the null server's runs, again beside new ones where need be."""
+        while True:
+            floor = None if instance.in_process else self._floors.measure(trial, case)
+            record = record.model_copy(update={"used": True, "ceiling": floor})
+            trial.update(record)
+            judgement = judge_trial(trial, self._experiment, case)
+            if not self._floors.give_up(judgement):
+                return record, judgement
 
     def _load(self, turn: Turn, instance: Instance, trial: Trial) -> _Ended:
         """Runs the load beside the probes; says how it ended."""
@@ -207,29 +201,6 @@ class Trials:
                 self._untold.add((case.system_name, who))
                 said = f"{case.system_name}: the counters of {who} could not be read"
                 self._setting.emit(events.Note(f"{said} ({secrets.mask(each.trouble)})"))
-
-    def _null(self, trial: Trial, case: Case, instance: Instance) -> str | None:
-        """The null server's folder for this trial, measured where it was not yet."""
-        plan = trial.plan()
-        if instance.in_process or not null.has_null(plan):
-            return None
-        measured = trial.measurement()
-        reply = null.answer(plan, _bytes_per_operation(measured))
-        rate = counted(measured).throughput
-        name = f"null/{null.key(plan, reply, rate)}"
-        folder = self._run.path / name
-        if folder.exists():
-            return name
-        whole = null.measure(
-            plan,
-            folder,
-            reply=reply,
-            rate=rate,
-            cpus=placed(case).system or cores.divide(case.system.placement).system,
-            leash=self._setting.leash,
-            should_stop=lambda: self._setting.stop.is_set,
-        )
-        return name if whole else None
 
     def _tell(self, record: TrialRecord, judgement: TrialJudgement | None) -> None:
         figures: Mapping[str, float | None] = {}

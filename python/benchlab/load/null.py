@@ -32,6 +32,8 @@ RUNS_S = (2 * WARMUP_NS + CEILING_NS + FLOOR_NS) / 1e9
 """How long both take at most."""
 RATE_STEP = 1.25
 """Rates within a factor of this share a floor."""
+SIZE_STEP = 1.1
+"""Answers whose sizes are within a factor of this are taken for equal."""
 LISTEN_S = 10.0
 
 
@@ -65,7 +67,10 @@ def answer(plan: Mapping[str, Any], bytes_in: float) -> Answer:
         for operation in transaction["operations"]
         for status in (operation.get("expect") or {}).get("status") or (200,)
     }
-    return Answer(min(statuses), max(0, round(bytes_in) - _HEAD_BYTES[str(plan["driver"]["kind"])]))
+    content = bytes_in - _HEAD_BYTES[str(plan["driver"]["kind"])]
+    return Answer(
+        min(statuses), round(SIZE_STEP ** _step(content, SIZE_STEP)) if content > 1 else 0
+    )
 
 
 _HEAD_BYTES = {
@@ -81,8 +86,12 @@ _HEAD_BYTES = {
 
 def key(plan: Mapping[str, Any], reply: Answer, rate: float) -> str:
     """Names what the null runs depend on: the Plan's shape, the answer, and about the rate."""
-    level = 0 if rate <= 0 else round(math.log(rate, RATE_STEP))
-    return f"{shape_key(plan, reply)}-{level}"
+    return f"{shape_key(plan, reply)}-{_step(rate, RATE_STEP) if rate > 0 else 0}"
+
+
+def _step(value: float, factor: float) -> int:
+    """The nearest power of the factor."""
+    return round(math.log(value, factor))
 
 
 def shape_key(plan: Mapping[str, Any], reply: Answer) -> str:
@@ -138,24 +147,23 @@ def measure(
     rate: float,
     cpus: Sequence[int],
     leash: Leash,
+    ceiling: Path | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> bool:
     """Leaves `ceiling` and `floor` in the folder, on the cores where the system was.
 
-    A ceiling of the same shape beside the folder is taken over. False when it was stopped before
-    both were whole; the folder is then not there.
+    A ceiling that was measured under the same shape is taken over. False when it was stopped
+    before both were whole; the folder is then not there.
     """
     draft = folder.with_name(f".{folder.name}")
     shutil.rmtree(draft, ignore_errors=True)
     with files.writing(draft):
         for which in ("ceiling", "floor"):
             (draft / which).mkdir(parents=True)
-    shape = shape_key(plan, reply)
-    measured = sorted(folder.parent.glob(f"{shape}-*/ceiling"))
     with _server(plan, reply, cpus, leash, draft / "null.log") as url:
-        if measured:
+        if ceiling is not None:
             with files.writing(draft):
-                shutil.copytree(measured[0], draft / "ceiling", dirs_exist_ok=True)
+                shutil.copytree(ceiling, draft / "ceiling", dirs_exist_ok=True)
         else:
             agent.run(
                 ceiling_plan(plan, url), draft / "ceiling", leash=leash, should_stop=should_stop

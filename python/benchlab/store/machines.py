@@ -1,10 +1,11 @@
-"""What is known of machines' own noise, by their fingerprints.
+"""What is known of machines, by their fingerprints: their own noise, and what the path costs there.
 
-Absent: how it is found out (`judge.calibration`), and what it forbids.
+Absent: how it is found out (`judge.calibration`, `lab.floors`), and what it forbids.
 """
 
 import json
 import re
+from pathlib import Path
 
 from benchlab.model.errors import InputError
 from benchlab.model.records import Calibration
@@ -12,6 +13,7 @@ from benchlab.store import files
 from benchlab.store.runs import root
 
 FOLDER = "calibrations"
+FLOORS = "floors"
 
 
 def keep(calibration: Calibration) -> None:
@@ -44,3 +46,13 @@ def calibration(fingerprint: str) -> Calibration | None:
         "comparisons": sum(one.comparisons for one in kept),
     }
     return kept[-1].model_copy(update=counts)
+
+
+def floors(fingerprint: str, engine: str) -> Path | None:
+    """Where a machine's null-server runs with one engine are kept; None where there is no store."""
+    if not root().is_dir():
+        return None
+    path = root() / FLOORS / f"{fingerprint}-{engine}"
+    with files.writing(path):
+        path.mkdir(parents=True, exist_ok=True)
+    return path
