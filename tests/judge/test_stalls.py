@@ -8,10 +8,12 @@ import pytest
 from runs import Course, cases_of, experiment_of, run_of
 from synthetic import MS, counted, plan, probed
 
+from benchlab.judge.causes import SIGNS
 from benchlab.judge.counted import Counted
 from benchlab.judge.probed import Line, Probed
 from benchlab.judge.run import judge_run
 from benchlab.judge.stalls import stalls
+from benchlab.lab.opening import KNOWN
 from benchlab.model.evidence import Stall
 
 STOPPED = range(20, 25)
@@ -158,3 +160,12 @@ def test_the_plan_s_kind_does_not_matter_where_nothing_is_done() -> None:
     seen = counted(the_plan=plan(rate=1000.0))
     none = {**seen.slots, "completed": np.zeros(50)}
     assert not [one for one in found(replace(seen, slots=none)) if one.stood_still]
+
+
+def test_every_sign_of_a_system_is_in_its_catalogue() -> None:
+    systems = set(SIGNS) - {"host", "system"}
+    assert systems
+    for kind in systems:
+        for sign in SIGNS[kind]:
+            missing = {c for c in sign.counters if f"{kind}.{c}" not in KNOWN.counters}
+            assert not missing, f"{kind}: {sign.cause}"

@@ -84,6 +84,20 @@ def force_a_checkpoint() -> subprocess.Popen[bytes]:
     )
 
 
+def hold_the_rows() -> subprocess.Popen[bytes]:
+    """Has a client of MariaDB keep every row from being changed for a while."""
+    told = dict(word.split("=", 1) for word in server("mariadbd").cmdline() if "=" in word)
+    said = Path(told["--init-file"]).read_text()
+    password = said.partition("IDENTIFIED BY '")[2].partition("'")[0]
+    held = "BEGIN; SELECT COUNT(*) FROM records FOR UPDATE; SELECT SLEEP(1.5); ROLLBACK"
+    asked = ["--no-defaults", f"--socket={told['--socket']}", "-uroot", "-Ne", held, "bench"]
+    return subprocess.Popen(
+        [programs.path("mariadb"), *asked],
+        env={**os.environ, "MYSQL_PWD": password},
+        stdout=subprocess.DEVNULL,
+    )
+
+
 def test_a_server_frozen_for_half_a_second_is_seen_to_stall(
     tmp_path: Path, program: Callable[[str], str]
 ) -> None:
@@ -113,3 +127,19 @@ def test_a_forced_checkpoint_is_a_candidate_of_the_stalls_it_makes(
     assert [one.wait(30) for one in asked][-1] == 0, "the checkpoint was over before the trial"
     causes = {one.cause for stall in found.found for one in stall.candidates}
     assert "checkpoint" in causes
+
+
+def test_rows_held_by_another_client_are_a_candidate_of_the_stall(
+    tmp_path: Path, program: Callable[[str], str]
+) -> None:
+    program("mariadbd")
+    asked: list[subprocess.Popen[bytes]] = []
+
+    def hold() -> None:
+        asked.append(hold_the_rows())
+
+    found = judged("{mariadb: {}}", "update: 100%", 5, tmp_path / "run", hold)
+    assert [one.wait(10) for one in asked][-1] == 0
+    longest = max(found.found, key=lambda stall: stall.length_s)
+    assert longest.stood_still and longest.length_s == pytest.approx(1.5, abs=0.4)
+    assert "locks" in {one.cause for one in longest.candidates}

@@ -39,6 +39,27 @@ def _sign(cause: str, counters: str, least: float = 0.0) -> _Sign:
     return _Sign(cause, frozenset(counters.split()), least)
 
 
+_MARIADB = (
+    _sign("locks", "Innodb_row_lock_waits Innodb_row_lock_current_waits Innodb_row_lock_time"),
+    _sign("locks", "Table_locks_waited Innodb_deadlocks"),
+    _sign("flush of the log", "Innodb_os_log_fsyncs Innodb_log_waits"),
+    _sign(
+        "writing of changed pages",
+        "Innodb_buffer_pool_pages_flushed Innodb_buffer_pool_wait_free Innodb_pages_written "
+        "Innodb_data_written Innodb_data_fsyncs Innodb_dblwr_writes",
+    ),
+    _sign("reading of pages that were not in memory", "Innodb_buffer_pool_reads", 10.0),
+    _sign(
+        "flow control of the cluster",
+        "wsrep_flow_control_sent wsrep_flow_control_recv wsrep_flow_control_paused_ns "
+        "wsrep_local_recv_queue wsrep_local_send_queue",
+    ),
+    _sign(
+        "conflicts between nodes",
+        "wsrep_local_cert_failures wsrep_local_bf_aborts",
+    ),
+)
+
 SIGNS: Mapping[str, tuple[_Sign, ...]] = {
     "host": (
         _sign("another guest had the processor", "steal_s", 0.05),
@@ -76,6 +97,22 @@ SIGNS: Mapping[str, tuple[_Sign, ...]] = {
         _sign("growing of the hash table", "hash_power_level"),
         _sign("crawling for expired items", "lru_crawler_starts"),
     ),
+    "mariadb": _MARIADB,
+    "galera": _MARIADB,
+    "haproxy": (
+        _sign("no free server behind it", "back_qcur"),
+        _sign("a server behind it went down", "back_chkdown back_downtime"),
+        _sign("servers behind it did not answer", "back_econ back_eresp back_wretr back_wredis"),
+    ),
+    "php-fpm": (
+        _sign("all of its processes were busy", "listen_queue max_children_reached"),
+        _sign("slow scripts", "slow_requests"),
+    ),
+    "openldap": (
+        _sign("answers waited to be sent", "write_waiters", 2.0),
+        _sign("no free thread", "pending_threads backload_threads", 2.0),
+    ),
+    "sphinx": (_sign("all of its threads were busy", "maxed_out"),),
 }
 
 
