@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchlab.host import programs
+from benchlab.model.records import Calibration
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,6 +35,21 @@ def program(request: pytest.FixtureRequest) -> Callable[[str], str]:
         pytest.skip(message)
 
     return find
+
+
+@pytest.fixture
+def noise() -> Calibration:
+    """What is known of some machine on which two equal systems differ by 2 % a session."""
+    return Calibration(
+        run="abc",
+        fingerprint="f",
+        created_utc="2026-01-01T00:00:00Z",
+        sessions=20,
+        session_s=8.0,
+        spread={"throughput": 0.02},
+        called_different=1,
+        comparisons=3,
+    )
 
 
 @pytest.fixture

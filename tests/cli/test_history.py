@@ -134,23 +134,14 @@ def test_an_advisory_gate_warns_and_tells_a_ci_server(
 
 
 def test_a_gate_is_advisory_where_the_machine_calls_equals_different(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], noise: Calibration
 ) -> None:
     (a,) = days([1000.0])
-    noise = Calibration(
-        run="x",
-        fingerprint="aa",
-        created_utc="2026-01-01T00:00:00Z",
-        sessions=20,
-        session_s=1.0,
-        spread={"throughput": 0.1},
-        called_different=5,
-        comparisons=12,
-    )
-    b = keep(2, sessions(700, 2), calibration=noise)
+    doubtful = noise.model_copy(update={"called_different": 5, "comparisons": 12})
+    b = keep(2, sessions(700, 2), calibration=doubtful)
     assert outcome(["gate", b.id, "--against", a.id]) == Exit.DONE
     assert "of equal systems are called different" in capsys.readouterr().err
-    keep(3, sessions(700, 3), calibration=noise.model_copy(update={"called_different": 1}))
+    keep(3, sessions(700, 3), calibration=doubtful.model_copy(update={"called_different": 1}))
     assert outcome(["gate", "last", "--against", a.id]) == Exit.BROKEN_PROMISE
 
 

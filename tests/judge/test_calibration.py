@@ -16,16 +16,6 @@ from benchlab.model.records import Calibration, RunRecord
 
 PAIR = cases_of("server", ["one", "other"])
 COMPARE = Compare(factor="server", baseline="one", metrics=("throughput",))
-NOISE = Calibration(
-    run="abc",
-    fingerprint="f",
-    created_utc="2026-01-01T00:00:00Z",
-    sessions=20,
-    session_s=8.0,
-    spread={"throughput": 0.02},
-    called_different=1,
-    comparisons=3,
-)
 
 
 def calibration_of(ratios: list[float]) -> Calibration:
@@ -66,17 +56,17 @@ def test_few_sessions_tell_nothing_of_noise(sessions: int) -> None:
         calibration_of([1.0, 1.01, 0.99, 1.02, 0.98][:sessions])
 
 
-def test_more_sessions_show_less_and_other_metrics_are_not_known() -> None:
-    few, many = (showable(NOISE, "throughput", sessions) for sessions in (8, 32))
+def test_more_sessions_show_less_and_other_metrics_are_not_known(noise: Calibration) -> None:
+    few, many = (showable(noise, "throughput", sessions) for sessions in (8, 32))
     assert few is not None and many is not None
     assert log(1 + many) < log(1 + few) / 2
-    assert showable(NOISE, "errors", 8) is None
+    assert showable(noise, "errors", 8) is None
     assert showable(None, "throughput", 8) is None
-    assert showable(NOISE, "throughput", 3) is None
+    assert showable(noise, "throughput", 3) is None
 
 
-def test_the_share_of_false_alarms_has_its_exact_interval() -> None:
-    low, high = false_alarms(NOISE)
+def test_the_share_of_false_alarms_has_its_exact_interval(noise: Calibration) -> None:
+    low, high = false_alarms(noise)
     # Clopper and Pearson's limits of one in three, from their table.
     assert (low, high) == pytest.approx((0.0084, 0.9057), abs=1e-4)
 
@@ -91,12 +81,12 @@ def compared(calibration: Calibration | None) -> Comparison:
     return judge_run(experiment, PAIR, run).summary.comparisons[0]  # type: ignore[arg-type]
 
 
-def test_nothing_is_called_equal_beyond_what_the_machine_can_show() -> None:
+def test_nothing_is_called_equal_beyond_what_the_machine_can_show(noise: Calibration) -> None:
     assert compared(None).why == "this machine's noise is not calibrated"
-    quiet = NOISE.model_copy(update={"spread": {"throughput": 0.01}})
+    quiet = noise.model_copy(update={"spread": {"throughput": 0.01}})
     assert (compared(quiet).verdict, compared(quiet).why) == ("equivalent", "")
-    loud = NOISE.model_copy(update={"spread": {"throughput": 0.1}})
+    loud = noise.model_copy(update={"spread": {"throughput": 0.1}})
     found = compared(loud)
     assert found.verdict == "inconclusive" and "to be told apart" in found.why
-    other = NOISE.model_copy(update={"spread": {"latency_p50": 0.1}})
+    other = noise.model_copy(update={"spread": {"latency_p50": 0.1}})
     assert compared(other).why == "this machine's noise is not calibrated"

@@ -20,7 +20,7 @@ def plan(
     from benchlab.cli.running import check
     from benchlab.judge.comparisons import counting
     from benchlab.lab import building
-    from benchlab.lab.announcing import visits, writes
+    from benchlab.lab.announcing import showing, visits, writes
     from benchlab.lab.budget import estimate_time
     from benchlab.lab.opening import open_experiment
     from benchlab.lab.preflight import check as preflight
@@ -36,6 +36,7 @@ def plan(
     takes = estimate_time(experiment, opened.cases)
     lacks = missing(opened.cases)
     counts = counting(experiment.compare, opened.cases)
+    can_show = showing(experiment, counts)
     announced = (*visits(opened.cases), *writes(experiment, opened.cases, opened.folder))
     document: dict[str, Any] = {
         "experiment": experiment.name,
@@ -49,6 +50,7 @@ def plan(
         "trials": takes.trials,
         "comparisons_that_count": counts,
         "compare": experiment.compare.model_dump() if experiment.compare else None,
+        "can_show": can_show,
         "seconds": takes.total_s,
         "store": str(root()),
         "running_systems": list(announced),
@@ -66,6 +68,7 @@ def plan(
         f"about {quantities.format(takes.total_s, 's')}"
         f"{' or so' if takes.is_guess else ''}",
         compare_line(experiment, counts),
+        *([can_show] if can_show else []),
         f"would be written to {root()}",
         *(source_line(record) for record in sources.records),
         *announced,

@@ -9,7 +9,8 @@ from benchlab.cli import interrupting
 from benchlab.cli.answering import answer
 from benchlab.cli.gating import NO_GATE, Gate
 from benchlab.cli.progress import Display
-from benchlab.lab.announcing import visits, writes
+from benchlab.judge.comparisons import counting
+from benchlab.lab.announcing import showing, visits, writes
 from benchlab.lab.budget import estimate_time
 from benchlab.lab.opening import Opened, begin
 from benchlab.lab.preflight import check as preflight
@@ -25,8 +26,6 @@ ASK_ABOVE_S = 600.0
 
 def check(opened: Opened) -> None:
     """Raise `InputError` for a design that could never answer."""
-    from benchlab.judge.comparisons import counting
-
     experiment = opened.experiment
     why = refusal(experiment.sessions, counting(experiment.compare, opened.cases))
     if why:
@@ -34,13 +33,14 @@ def check(opened: Opened) -> None:
 
 
 def confirm(opened: Opened, *, yes: bool, quiet: bool) -> None:
-    """Tell what is written to others' data, and ask, where there is somebody to ask.
+    """Tell what can be found and what is written to others' data, and ask, where one can.
 
     A run of more than ten minutes is asked about, too.
     """
     written = writes(opened.experiment, opened.cases, opened.folder)
+    can_show = showing(opened.experiment, counting(opened.experiment.compare, opened.cases))
     if not quiet:
-        for line in (*visits(opened.cases), *written):
+        for line in (*([can_show] if can_show else []), *visits(opened.cases), *written):
             print(line, file=sys.stderr)
     if yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return

@@ -1,15 +1,22 @@
-"""What a run will do to systems that somebody else runs, told before it does.
+"""What is told before a run: what it does to systems that somebody else runs, what it can show.
 
 Absent: asking whether it may.
 """
 
 from collections.abc import Sequence
+from math import log1p
 from pathlib import Path
 
+from benchlab.host import fingerprint
+from benchlab.judge.calibration import showable
 from benchlab.load.effects import changing
 from benchlab.load.plan import held, make_plan
 from benchlab.model.experiment import Case, Experiment
+from benchlab.model.quantities import significant
 from benchlab.model.secrets import mask
+from benchlab.stats.family import ALPHA, FEWEST_COUNTING
+from benchlab.stats.power import sessions_needed
+from benchlab.store import machines
 from benchlab.systems import kind_of
 
 
@@ -43,6 +50,42 @@ def writes(experiment: Experiment, cases: Sequence[Case], here: Path) -> tuple[s
         f"{whose}: what is there is written to, by {', '.join(names)}; it is not put back"
         for whose, names in found.items()
     )
+
+
+def showing(experiment: Experiment, comparisons: int) -> str | None:
+    """What so many sessions can find on this machine; None where nothing is compared.
+
+    By the machine's calibration, for the metric that is compared first. An effect that is too small
+    to be found is a finding only to one who was told beforehand.
+    """
+    compare = experiment.compare
+    if compare is None or experiment.sessions < FEWEST_COUNTING:
+        return None
+    known = machines.calibration(fingerprint.take()["fingerprint"])
+    metric, comparisons = compare.metrics[0], max(1, comparisons)
+    could = showable(known, metric, experiment.sessions, comparisons)
+    if known is None or could is None:
+        return (
+            f"what {experiment.sessions} sessions can show in {metric} is not known for this "
+            "machine: `benchlab doctor --calibrate` finds out"
+        )
+    told = (
+        f"{experiment.sessions} sessions show a difference of {_percent(could)} in {metric} "
+        "in four runs of five, by this machine's calibration"
+    )
+    if could <= compare.smallest_effect:
+        return told
+    needed = sessions_needed(
+        log1p(compare.smallest_effect), known.spread[metric], ALPHA / comparisons, FEWEST_COUNTING
+    )
+    if needed is None:
+        return f"{told}; smaller ones may read inconclusive"
+    return f"{told}; {_percent(compare.smallest_effect)} needs about {needed}: --sessions {needed}"
+
+
+def _percent(share: float) -> str:
+    """A share of one as a text."""
+    return f"{significant(100 * share)} %"
 
 
 def _urls(case: Case) -> tuple[str, ...]:
