@@ -17,7 +17,7 @@ from benchlab.model import quantities
 from benchlab.model.errors import InputError
 from benchlab.model.experiment import Case, Tls
 from benchlab.model.mentions import ENVIRONMENT
-from benchlab.model.schemes import SCHEMES
+from benchlab.model.schemes import SCHEMES, is_encrypted, starts_tls
 from benchlab.model.secrets import MENTION, is_mention, mask
 
 
@@ -36,7 +36,7 @@ def tls(case: Case, urls: Sequence[str], folder: Path) -> dict[str, Any]:
     Raises:
         InputError: when the file of certificates, named from the folder, cannot be read.
     """
-    if not SCHEMES[urls[0].partition(":")[0]].encrypted and "start_tls=yes" not in urls[0]:
+    if not is_encrypted(urls[0]):
         return {}
     found = (case.system.tls or Tls()).model_dump()
     if found["ca"] is not None:
@@ -214,7 +214,7 @@ def _ldap(case: Case, urls: Sequence[str]) -> dict[str, Any]:
         "targets": _targets(urls),
         "user": user,
         "password": None if user is None else password,
-        "start_tls": starts == ["yes"],
+        "start_tls": starts_tls(urls[0]),
     }
 
 

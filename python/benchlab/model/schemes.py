@@ -6,6 +6,7 @@ Absent: what a URL becomes in a Plan, and what is asked of a system.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
+from urllib.parse import parse_qs
 
 Speaks = Literal["http", "sql", "command", "file", "ldap"]
 """The kind of request."""
@@ -67,3 +68,14 @@ ENCRYPTED = tuple(name for name, scheme in SCHEMES.items() if scheme.encrypted)
 """Those whose connections are encrypted."""
 EMBEDDED = frozenset(scheme.driver for scheme in SCHEMES.values() if scheme.embedded)
 """Drivers whose system is in the agent itself."""
+
+
+def is_encrypted(url: str) -> bool:
+    """Whether connections to a URL are encrypted: from the first byte, or once they have begun."""
+    scheme, _, _ = url.partition(":")
+    return scheme in ENCRYPTED or starts_tls(url)
+
+
+def starts_tls(url: str) -> bool:
+    """Whether a connection begins in the clear and then encrypts, as LDAP's may (RFC 4511, 4.14)."""
+    return parse_qs(url.partition("?")[2]).get("start_tls") == ["yes"]

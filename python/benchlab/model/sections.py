@@ -38,7 +38,7 @@ from benchlab.model.grammar import (
     Text,
     one_of,
 )
-from benchlab.model.schemes import EMBEDDED, ENCRYPTED, SCHEMES
+from benchlab.model.schemes import EMBEDDED, ENCRYPTED, SCHEMES, starts_tls
 from benchlab.model.tree import Node, fail, from_plain, join, nearest, scalars
 
 CLIENTS = 16
@@ -320,8 +320,8 @@ def read_system(node: Node, name: str, key: str, known: Known) -> System:
         _check_url(node.entries["url"], join(key, "url"), fields["url"], known, ("port",))
         _check_source(node, key, fields)
     asked = scheme or fields.get("url", "").partition(":")[0]
-    starts = any("start_tls=yes" in url for url in (*fields.get("at", ()), fields.get("url", "")))
-    if "tls" in fields and asked not in ENCRYPTED and not starts:
+    urls = (*fields.get("at", ()), fields.get("url", ""))
+    if "tls" in fields and asked not in ENCRYPTED and not any(map(starts_tls, urls)):
         listed = ", ".join(f"{name}:" for name in ENCRYPTED)
         fail(node.entries["tls"], join(key, "tls"), f"{asked}: is not encrypted; {listed} are")
     return System.model_validate(fields)

@@ -6,6 +6,7 @@ the figures of single databases and connections.
 
 from collections.abc import Mapping
 
+from benchlab.model.schemes import starts_tls
 from benchlab.systems import ldap
 from benchlab.systems.counters import Counting, counters, gauges
 from benchlab.systems.door import Door
@@ -30,7 +31,7 @@ class Monitor:
     def __init__(self, door: Door) -> None:
         self._socket = door.open()
         self._read = self._socket.makefile("rb")
-        if "start_tls=yes" in door.url:
+        if starts_tls(door.url):
             self._socket.sendall(ldap.start_tls())
             if ldap.SUCCESS not in self._message():
                 self.close()
