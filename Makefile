@@ -7,7 +7,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.
 ENGINES := python/benchlab/bin/agent python/benchlab/bin/nullserver
 SERVERS := $(if $(CI),--required,)
 
-.PHONY: build demo test check bench soak instructions fuzz wheel servers format clean
+.PHONY: build demo test check bench soak truth instructions fuzz wheel servers format clean
 
 build: $(VENV)/built
 
@@ -62,6 +62,10 @@ bench: build servers
 
 soak: build servers
 	$(BIN)/python benches/soak.py
+
+# Four hours; what was measured is not measured again, so that it may be done in parts: UNTIL=45m.
+truth: build servers
+	$(BIN)/python -m benches.truth $(if $(UNTIL),--until $(UNTIL),)
 
 # The engine is built already; with it in one go nothing that both need is compiled anew.
 instructions: build

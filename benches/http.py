@@ -19,16 +19,6 @@ from pathlib import Path
 import interleave
 from interleave import Cost, pinned, run
 
-NGINX = """daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log;
-worker_rlimit_nofile 16384; events {{ worker_connections 8192; }}
-http {{
-  access_log off; keepalive_requests 1000000000;
-  client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
-  uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
-  server {{ listen 127.0.0.1:{port} backlog=4096; location / {{ return 200 "hello world"; }} }}
-}}
-"""
-
 
 def wrk(options: argparse.Namespace, address: str) -> Cost:
     """A run of wrk."""
@@ -105,7 +95,7 @@ def nginx(program: str, cpu: int) -> Iterator[str]:
     port = interleave.free_port()
     with tempfile.TemporaryDirectory() as folder:
         configuration = Path(folder, "nginx.conf")
-        configuration.write_text(NGINX.format(folder=folder, port=port))
+        configuration.write_text(interleave.NGINX.format(folder=folder, port=port))
         command = [program, "-e", f"{folder}/error.log", "-c", str(configuration)]
         with interleave.server(command, port, cpu) as address:
             yield address

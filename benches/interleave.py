@@ -27,6 +27,16 @@ from typing import Any
 from benchlab.store.measurement import Measurement
 
 ROOT = Path(__file__).resolve().parent.parent
+NGINX = """daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log;
+worker_rlimit_nofile 16384; events {{ worker_connections 8192; }}
+http {{
+  access_log off; keepalive_requests 1000000000;
+  client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
+  uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
+  server {{ listen 127.0.0.1:{port} backlog=4096; location / {{ return 200 "hello world"; }} }}
+}}
+"""
+"""nginx that answers everything with a page of its own; `folder` and `port` are filled in."""
 SEEDS = {"keys": 1, "values": 2, "arrivals": 3, "faults": 4}
 
 

@@ -1,0 +1,89 @@
+"""A server made slower by a known share: how often that is found, and how far off its size is told.
+
+The slower one stays busy, after each request, for that share of the time which the request took by
+itself; it carries over by how much it overshoots, so that the shares are exact in the long run,
+whatever else the machine does. One core that never idles has then 1/(1 + share) of the rate.
+"""
+
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from math import expm1, log1p
+from typing import Any
+
+from benches.truth import asking, server
+from benches.truth.telling import mean, percent, share
+from benches.truth.units import Journal, Lengths, Line, Part, Place, Row, Unit
+
+AMOUNTS = (0.02, 0.03, 0.05, 0.10)
+COMPARISONS = 15
+FOUND = ("worse", "different-but-small")
+ENOUGH = 0.8
+
+
+def compare(amount: float, place: Place) -> dict[str, Any]:
+    """The known server against itself, slowed."""
+    one = server.system(place, "one", work=server.WORK)
+    other = server.system(place, "other", work=server.WORK, slow=amount)
+    ran = asking.run(place, {**asking.pair(one, other, place), "workload": server.PAGE})
+    found = ran.compared()
+    if not found["refused"] and found["verdict"] != "invalid":
+        asking.tidy(ran)
+    did = server.sums(place, "other")
+    return {**found, "added": did["added_s"] / did["own_s"]}
+
+
+def units(lengths: Lengths) -> Sequence[Unit]:
+    """So many comparisons of each amount, the amounts in turn."""
+    return [
+        Unit(f"slowed/{amount:.0%}/{number:02}", lengths.comparison_s, partial(compare, amount))
+        for number in range(COMPARISONS)
+        for amount in AMOUNTS
+    ]
+
+
+def truth(amount: float) -> float:
+    """The effect on the rate of taking longer by that share."""
+    return 1 / (1 + amount) - 1
+
+
+def rows(journal: Journal) -> Sequence[Row]:
+    """One for each amount."""
+    return [_row(amount, journal.of(f"slowed/{amount:.0%}/")) for amount in AMOUNTS]
+
+
+def _row(amount: float, lines: Sequence[Line]) -> Row:
+    true = truth(amount)
+    words = Counter(line.found["verdict"] for line in lines)
+    found = sum(words[word] for word in FOUND)
+    told = [line for line in lines if line.found["low"] is not None]
+    covered = sum(line.found["low"] <= true <= line.found["high"] for line in told)
+    off = [expm1(log1p(line.found["effect"]) - log1p(true)) for line in told]
+    listed = ", ".join(f"{count} {word}" for word, count in words.most_common())
+    seen = f"found: {share(found, len(lines))}; {listed or 'none yet'}; "
+    seen += f"the 95 % interval holds the truth: {share(covered, len(told))}; "
+    seen += f"the estimate is off by {mean(off)}"
+    setup = f"a server that takes {amount:.0%} longer for each request, 8 sessions"
+    exact = f"a rate lower by {percent(-true)}"
+    if lines:
+        added = statistics.fmean(line.found["added"] for line in lines)
+        exact += f"; by the server's clock it took {added * 100:.3f} % longer"
+    return Row(setup, exact, seen, lines, COMPARISONS, _means(amount, found, lines, told))
+
+
+def _means(amount: float, found: int, lines: Sequence[Line], told: Sequence[Line]) -> str:
+    if not lines or not told:
+        return ""
+    could = statistics.median(line.found["detectable"] for line in told)
+    said = f"Each comparison said what it could have shown: {percent(could)} (median)."
+    if found / len(lines) >= ENOUGH:
+        return f"A slowdown of {amount:.0%} is found as a rule. {said}"
+    return f"A slowdown of {amount:.0%} is not found reliably in 8 sessions of 2 s. {said}"
+
+
+ABOUT = """\
+After each request the slower server stays busy for that share of the time which the request took
+by itself, and carries over what it overshoots: its rate is 1/(1 + share) of the other's, whatever
+the machine does meanwhile."""
+PART = Part("slowed", "(b) A server slowed by a known share", ABOUT, units, rows)
