@@ -77,5 +77,5 @@ def is_encrypted(url: str) -> bool:
 
 
 def starts_tls(url: str) -> bool:
-    """Whether a connection begins in the clear and then encrypts, as LDAP's may (RFC 4511, 4.14)."""
+    """Whether a connection begins in the clear and encrypts then: LDAP (RFC 4511, section 4.14)."""
     return parse_qs(url.partition("?")[2]).get("start_tls") == ["yes"]
