@@ -94,6 +94,9 @@ def test_plan_starts_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     assert not (tmp_path / "runs").exists()
     code, out, _ = said(capsys, "plan", "rest", "--json")
     assert json.loads(out)["trials"] == 80
+    code, out, _ = said(capsys, "plan", "rest", "--set", "sessions={precision: 2%}")
+    assert "80 trials or more: 10 cases × 8 to 20 sessions × 1 block, about " in out
+    assert "fixed once, from their spread alone, so that intervals are ±2 % or narrower" in out
     code, out, _ = said(capsys, "plan", "feature-cost")
     assert "shop: journal of shop.bundle is 969e06b66a95" in out
 

@@ -71,6 +71,7 @@ def new_run(
         seed=experiment.seed,
         sessions=experiment.sessions,
         blocks=experiment.blocks,
+        precision=experiment.precision,
     )
     return experiment, store.create(experiment_text, record, out)
 

@@ -121,3 +121,20 @@ def test_the_studies_are_read(study: str, full: bool) -> None:
     experiment = read_experiment(path.read_text(), file=str(path), full=full, known=ALL)
     assert experiment.name == study
     assert cases(experiment)
+
+
+def test_a_precision_takes_a_second_stage_of_sessions() -> None:
+    staged = read(EXAMPLE.replace("sessions: 8", "sessions: {precision: 2%}"))
+    assert (staged.sessions, staged.precision) == (8, 0.02)
+    given = read_experiment(
+        EXAMPLE.replace("sessions: 8", "sessions: {precision: 2%}"),
+        file="x.yaml",
+        sessions=10,
+        known=ALL,
+    )
+    assert (given.sessions, given.precision) == (10, None)
+    with pytest.raises(InputError, match="nothing is: it needs compare"):
+        read(
+            "experiment: x\nsystems: {sqlite: {}}\nworkload: {name: buddies}\n"
+            "sessions: {precision: 2%}\n"
+        )

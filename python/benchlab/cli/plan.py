@@ -3,7 +3,7 @@
 from typing import Any
 
 from benchlab.cli.options import Budget, Full, Json, Only, Sessions, Set, Target, narrowing
-from benchlab.cli.progress import counted
+from benchlab.cli.progress import counted, sessions_told, takes_told
 
 
 def plan(
@@ -25,7 +25,6 @@ def plan(
     from benchlab.lab.opening import open_experiment
     from benchlab.lab.preflight import check as preflight
     from benchlab.lab.preflight import missing
-    from benchlab.model import quantities
     from benchlab.store import root
 
     opened = open_experiment(target, narrowing(assignments, sessions, only, full, budget))
@@ -46,12 +45,15 @@ def plan(
             for case in opened.cases
         ],
         "sessions": experiment.sessions,
+        "most_sessions": takes.most_sessions,
+        "precision": experiment.precision,
         "blocks": experiment.blocks,
         "trials": takes.trials,
         "comparisons_that_count": counts,
         "compare": experiment.compare.model_dump() if experiment.compare else None,
         "can_show": can_show,
         "seconds": takes.total_s,
+        "most_seconds": takes.most_s,
         "store": str(root()),
         "running_systems": list(announced),
         "sources": [record.model_dump() for record in sources.records],
@@ -63,18 +65,39 @@ def plan(
         lines.append(f"  {case.name or experiment.name}: {load_line(case.load)}{lack}")
     lines += [
         "",
-        f"{counted(takes.trials, 'trial')}: {counted(len(opened.cases), 'case')} "
-        f"× {counted(experiment.sessions, 'session')} × {counted(experiment.blocks, 'block')}, "
-        f"about {quantities.format(takes.total_s, 's')}"
-        f"{' or so' if takes.is_guess else ''}",
+        size_line(takes, len(opened.cases), experiment.blocks),
         compare_line(experiment, counts),
         *([can_show] if can_show else []),
+        *precision_lines(experiment, takes.most_sessions),
         f"would be written to {root()}",
         *(source_line(record) for record in sources.records),
         *announced,
         *document["notes"],
     ]
     say(as_json, document, lines)
+
+
+def size_line(takes: Any, cases: int, blocks: int) -> str:
+    """What a run is made of, and how long it takes, in words."""
+    or_more = " or more" if takes.most_sessions > takes.sessions else ""
+    return (
+        f"{counted(takes.trials, 'trial')}{or_more}: {counted(cases, 'case')} "
+        f"× {sessions_told(takes.sessions, takes.most_sessions)} "
+        f"× {counted(blocks, 'block')}, {takes_told(takes)}"
+    )
+
+
+def precision_lines(experiment: Any, most: int) -> list[str]:
+    """What decides on the number of sessions, where it was not given."""
+    from benchlab.model.quantities import significant
+
+    if experiment.precision is None:
+        return []
+    wanted = f"±{significant(100 * experiment.precision)} %"
+    return [
+        f"after {experiment.sessions} sessions their number is fixed once, from their spread alone,"
+        f" so that intervals are {wanted} or narrower; {most} at most"
+    ]
 
 
 def source_line(record: Any) -> str:

@@ -6,12 +6,25 @@ from rich.markup import escape
 from rich.text import Text
 
 from benchlab.lab import events
+from benchlab.lab.budget import TimeEstimate
 from benchlab.model import quantities
 
 
 def counted(number: int, noun: str) -> str:
     """`1 case`, `2 cases`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def sessions_told(fewest: int, most: int) -> str:
+    """`8 sessions`, `8 to 20 sessions`."""
+    return counted(most, "session") if fewest == most else f"{fewest} to {most} sessions"
+
+
+def takes_told(estimate: TimeEstimate) -> str:
+    """How long a run is expected to take: `about 2 min`, `about 2 min to 4 min or so`."""
+    shortest, longest = (quantities.format(s, "s") for s in (estimate.total_s, estimate.most_s))
+    length = shortest if shortest == longest else f"{shortest} to {longest}"
+    return f"about {length}{' or so' if estimate.is_guess else ''}"
 
 
 class Display:
@@ -76,13 +89,11 @@ class Display:
                 pass
 
     def _started(self, event: events.RunStarted) -> None:
-        takes = quantities.format(event.estimate.total_s, "s")
-        guess = " or so" if event.estimate.is_guess else ""
         done = f", {event.sessions_done} done already" if event.sessions_done else ""
         self._line(
             f"[bold]{escape(event.experiment)}[/]: {counted(len(event.cases), 'case')} × "
-            f"{counted(event.sessions, 'session')} × {counted(event.blocks, 'block')}{done}, "
-            f"about {takes}{guess}"
+            f"{sessions_told(event.sessions, event.most_sessions)} × "
+            f"{counted(event.blocks, 'block')}{done}, {takes_told(event.estimate)}"
         )
 
     def _progress(self, event: events.Progress) -> None:

@@ -19,6 +19,7 @@ from benchlab.lab.stopping import StopToken
 from benchlab.model import quantities
 from benchlab.model.errors import Exit, InputError
 from benchlab.stats.family import refusal
+from benchlab.stats.precision import fewest
 from benchlab.store import Run
 
 ASK_ABOVE_S = 600.0
@@ -27,7 +28,10 @@ ASK_ABOVE_S = 600.0
 def check(opened: Opened) -> None:
     """Raise `InputError` for a design that could never answer."""
     experiment = opened.experiment
-    why = refusal(experiment.sessions, counting(experiment.compare, opened.cases))
+    counts, sessions = counting(experiment.compare, opened.cases), experiment.sessions
+    if experiment.precision is not None:
+        sessions = fewest(sessions, counts)
+    why = refusal(sessions, counts)
     if why:
         raise InputError(why, key="sessions")
 
@@ -46,7 +50,7 @@ def confirm(opened: Opened, *, yes: bool, quiet: bool) -> None:
         return
     if written and not typer.confirm("Write there?", default=False, err=True):
         raise typer.Exit(Exit.DONE)
-    takes_s = estimate_time(opened.experiment, opened.cases).total_s
+    takes_s = estimate_time(opened.experiment, opened.cases).most_s
     if takes_s <= ASK_ABOVE_S:
         return
     length = quantities.format(takes_s, "s")

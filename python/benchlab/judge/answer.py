@@ -280,9 +280,10 @@ def _shades(
 ) -> list[str]:
     """What a reader must know beside the answer, a sentence each."""
     said = []
-    if record.sessions_done < record.sessions:
+    if not record.is_done:
+        more = " or more" if record.is_staged else ""
         said.append(
-            f"The run was cut off after {record.sessions_done} of {record.sessions} sessions."
+            f"The run was cut off after {record.sessions_done} of {record.sessions}{more} sessions."
         )
     skipped = {j.result.why: j.result.system for j in cases.values() if j.result.state == "skipped"}
     said += [f"Skipped: {system} ({why.rstrip('.')})." for why, system in skipped.items()]

@@ -5,7 +5,7 @@ a verdict. Absent: the rule of the verdicts (`stats.verdicts`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isinf
 
 from benchlab.judge.calibration import showable
@@ -79,13 +79,16 @@ def compare_all(
     *,
     explores: bool,
     calibration: Calibration | None = None,
+    first_stage: int | None = None,
 ) -> tuple[Comparison, ...]:
     """All comparisons in file order; a skipped candidate leaves them, an exploration has leads.
 
     `calibration` is of the machine that measured: none is called equal beyond what it can show.
+    `first_stage` are the sessions whose spread has fixed how many there are; None where that was
+    given.
     """
     weighed = [
-        _weigh(cell, cases[cell.baseline_case], cases[cell.candidate_case])
+        _weigh(cell, cases[cell.baseline_case], cases[cell.candidate_case], first_stage)
         for cell in cells(compare, [judged.case for judged in cases.values()])
         if cases[cell.candidate_case].result.state != "skipped"
     ]
@@ -104,7 +107,9 @@ def compare_all(
     )
 
 
-def _weigh(cell: Cell, baseline: CaseJudgement, candidate: CaseJudgement) -> _Weighed:
+def _weigh(
+    cell: Cell, baseline: CaseJudgement, candidate: CaseJudgement, first_stage: int | None
+) -> _Weighed:
     sides = (baseline, candidate)
     values = [side.values(cell.metric) for side in sides]
     both = [
@@ -116,11 +121,15 @@ def _weigh(cell: Cell, baseline: CaseJudgement, candidate: CaseJudgement) -> _We
     usable = both and not endless
     estimates = [side.result.metrics for side in sides]
     paired = pair([a for _, a, _ in both], [b for _, _, b in both]) if usable else None
+    fewest = len(both)
+    if first_stage is not None:
+        fewest = sum(number < first_stage for number, _, _ in both)
+        paired = paired and replace(paired, first=fewest)
     return _Weighed(
         cell=cell,
         paired=paired,
         sessions=tuple(number for number, _, _ in both),
-        invalid=_invalid(cell, sides, len(both), endless),
+        invalid=_invalid(cell, sides, fewest, endless),
         bound=_bound(cell, sides),
         unit=next((m[cell.metric].unit for m in estimates if cell.metric in m), ""),
     )

@@ -66,6 +66,7 @@ def judge_run(experiment: Experiment, cases: Sequence[Case], run: Run) -> Judgem
             judged,
             explores=explores(record.sessions),
             calibration=record.calibration,
+            first_stage=record.two_stage.first if record.two_stage else None,
         )
         if experiment.compare is not None
         else ()
@@ -73,7 +74,7 @@ def judge_run(experiment: Experiment, cases: Sequence[Case], run: Run) -> Judgem
     summary = Summary(
         experiment=experiment.name,
         question=experiment.question,
-        state="complete" if record.sessions_done >= record.sessions else "interrupted",
+        state="complete" if record.is_done else "interrupted",
         sessions=record.sessions_done,
         answer=answer(experiment, record, judged, comparisons),
         cases=tuple(one.result for one in judged.values()),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from benchlab.load import null
 from benchlab.model.experiment import Case, Experiment
 from benchlab.model.schemes import EMBEDDED
+from benchlab.stats.precision import MOST_STAGED
 from benchlab.systems import instance_key
 
 START_S = 1.0
@@ -32,11 +33,19 @@ class TimeEstimate:
     null_s: float
     is_guess: bool
     """Whether trials end by count, so that their length is not known."""
+    most_sessions: int
+    """More than `sessions` where a second stage may follow these."""
 
     @property
     def total_s(self) -> float:
-        """All of it."""
+        """All of it; with two stages, if the first one is enough."""
         return self.trials_s + self.starts_s + self.null_s
+
+    @property
+    def most_s(self) -> float:
+        """All of it, if every session is made that may be."""
+        more = self.most_sessions / self.sessions
+        return more * (self.trials_s + self.starts_s) + self.null_s
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,7 @@ def estimate_time(experiment: Experiment, cases: Sequence[Case]) -> TimeEstimate
         starts_s=len(instances) * sessions * START_S,
         null_s=len(shapes) * (null.RUNS_S + TRIAL_S),
         is_guess=any(case.load.duration is None for case in cases),
+        most_sessions=sessions if experiment.precision is None else MOST_STAGED,
     )
 
 
@@ -73,7 +83,7 @@ def fit(experiment: Experiment, cases: Sequence[Case], budget_s: float) -> Fitte
     left = tuple(cases)
 
     def over_s() -> float:
-        return estimate_time(experiment, left).total_s - budget_s
+        return estimate_time(experiment, left).most_s - budget_s
 
     if over_s() > 0:
         left = _shorten(experiment, left, budget_s)
@@ -107,7 +117,7 @@ def _shorten(experiment: Experiment, cases: tuple[Case, ...], budget_s: float) -
     fits, too_long = 0.0, 1.0
     for _ in range(30):
         middle = (fits + too_long) / 2
-        if estimate_time(experiment, at(middle)).total_s <= budget_s:
+        if estimate_time(experiment, at(middle)).most_s <= budget_s:
             fits = middle
         else:
             too_long = middle

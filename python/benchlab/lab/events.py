@@ -18,6 +18,8 @@ class RunStarted:
     experiment: str
     cases: tuple[str, ...]
     sessions: int
+    most_sessions: int
+    """More than `sessions` where a first stage is to fix how many there are."""
     sessions_done: int
     blocks: int
     estimate: TimeEstimate

@@ -110,6 +110,7 @@ def begin(opened: Opened, command: Sequence[str], out: Path | None = None) -> Ru
         seed=opened.experiment.seed,
         sessions=opened.experiment.sessions,
         blocks=opened.experiment.blocks,
+        precision=opened.experiment.precision,
         overrides={**opened.narrowing.as_record(), HERE: str(opened.folder)},
         commit=_commit(opened.folder),
         notes=opened.notes,

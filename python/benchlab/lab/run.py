@@ -17,6 +17,7 @@ from typing import Any
 import benchlab
 from benchlab.host import fingerprint, leftovers
 from benchlab.host.processes import Leash
+from benchlab.judge import precision
 from benchlab.lab import budget, building, events, preflight
 from benchlab.lab.fleet import Fleet
 from benchlab.lab.neighbours import Presence
@@ -118,19 +119,22 @@ class _Lab:
         self._sources = building.find(self._cases, setting.here, run.record.sources)
         self._record = self._begin()
         self._trials = Trials(self._setting, experiment, run)
+        self._so_far = precision.SoFar(experiment, cases, run)
 
     def work(self) -> RunRecord:
         """All sessions that are left."""
         record = self._record
+        takes = budget.estimate_time(self._experiment, self._cases)
         self._emit(
             events.RunStarted(
                 self._run.path,
                 self._experiment.name,
                 tuple(case.name for case in self._cases),
                 record.sessions,
+                takes.most_sessions if record.is_staged else record.sessions,
                 record.sessions_done,
                 record.blocks,
-                budget.estimate_time(self._experiment, self._cases),
+                takes,
             )
         )
         for name, why in self._skipped.items():
@@ -139,7 +143,7 @@ class _Lab:
             self._emit(events.Note(said))
         try:
             self._build()
-            for session in range(record.sessions_done, record.sessions):
+            for session in self._sessions():
                 if not self._cases or self._setting.stop.is_set:
                     break
                 self._session(session)
@@ -155,6 +159,22 @@ class _Lab:
             return
         with contextlib.suppress(StoppedError):
             self._setting.builder.build(self._sources)
+
+    def _sessions(self) -> Iterator[int]:
+        """Those that are left. Their number is fixed once, where it hangs on the first ones."""
+        while True:
+            if self._record.sessions_done < self._record.sessions:
+                yield self._record.sessions_done
+            elif self._record.is_staged and self._cases:
+                self._fix()
+            else:
+                return
+
+    def _fix(self) -> None:
+        record = self._record
+        fixed = self._so_far.fix(record.precision or 0.0, record.sessions)
+        self._note(two_stage=fixed, sessions=fixed.sessions)
+        self._emit(events.Note(precision.sentence(fixed)))
 
     def _session(self, session: int) -> None:
         cases = list(self._cases)

@@ -256,6 +256,9 @@ class Experiment(Frozen):
     skip: tuple[dict[str, str], ...] = ()
     compare: Compare | None = None
     sessions: int = 3
+    """How many; with a `precision`, those of the first stage."""
+    precision: float | None = None
+    """Half the width, as a share, of the intervals that a second stage of sessions is to give."""
     blocks: int = 2
     seed: int = 1
     promises: tuple[Expression, ...] = ()

@@ -117,7 +117,13 @@ def _build(root: Node, known: Known) -> Experiment:
     skip = read_skip(design)
     cases = read_cases(design, fields["experiment"], skip, known)
     compare = read_compare(design, cases, known)
-    expressions = {
+    sessions: dict[str, Any] = fields.get(
+        "sessions", {"sessions": SESSIONS_COMPARED if compare else SESSIONS_EXPLORED}
+    )
+    if "precision" in sessions and compare is None:
+        at, key = root.entries["sessions"], "sessions.precision"
+        fail(at, key, "is of what is compared, and nothing is: it needs compare")
+    expressions: dict[str, Any] = {
         section: tuple(
             read_expression(node, f"{section}[{index}]", known)
             for index, node in enumerate(fields.get(section, ()))
@@ -133,7 +139,7 @@ def _build(root: Node, known: Known) -> Experiment:
         factors=design.typed(),
         skip=skip,
         compare=compare,
-        sessions=fields.get("sessions", SESSIONS_COMPARED if compare else SESSIONS_EXPLORED),
+        **sessions,
         blocks=fields.get("blocks", BLOCKS),
         seed=fields.get("seed", 1),
         full={axis: node.plain() for axis, node in fields.get("full", {}).items()},

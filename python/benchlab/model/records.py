@@ -83,6 +83,28 @@ class Calibration(Frozen):
     """Of six sessions each, on throughput; so many of them were called different."""
 
 
+class TwoStage(Frozen):
+    """The number of sessions as it was fixed once, after a first stage, and what from."""
+
+    precision: float
+    """The half-width that was asked for, as a share."""
+    first: int
+    """Sessions of the first stage."""
+    sessions: int
+    """All of them, as they were fixed."""
+    needed: int
+    """What the precision takes, were there no limit."""
+    half_width: float
+    """What is to be had of these, as a share."""
+    comparison: str = ""
+    """The one that takes most; empty where none had a spread to go by."""
+    spread: float = 0.0
+    """Standard deviation of its log ratios in the first stage."""
+    freedom: int = 0
+    level: float
+    """Of the interval: Holm's strictest."""
+
+
 class RunRecord(Frozen):
     """The recipe of a run and how far it came."""
 
@@ -94,7 +116,11 @@ class RunRecord(Frozen):
     command: tuple[str, ...]
     seed: int
     sessions: int
+    """How many are to be made; with a `precision`, those of the first stage until `two_stage`."""
     blocks: int
+    precision: float | None = None
+    two_stage: TwoStage | None = None
+    """None where the number of sessions was given, or is not fixed yet."""
     sessions_done: int = 0
     overrides: dict[str, Any] = {}
     """What the command line changed: `--set`, `--sessions`, `--only`, `--budget`, `--full`."""
@@ -108,3 +134,14 @@ class RunRecord(Frozen):
     """Of the repository that the experiment file is in, with a + where it was not all committed."""
     skipped: tuple[SkippedCase, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def is_staged(self) -> bool:
+        """Whether the number of sessions is still to be fixed, once the first stage is done."""
+        return self.precision is not None and self.two_stage is None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every session there is to be was finished."""
+        is_fixed = not self.is_staged or self.state == "complete"
+        return self.sessions_done >= self.sessions and is_fixed

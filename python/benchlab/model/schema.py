@@ -19,7 +19,8 @@ ABOUT: dict[str, str] = {
     " cases.",
     "skip": "Combinations of levels that are left out.",
     "compare": "The comparison that counts: its rule is fixed before anything is measured.",
-    "sessions": "Fresh starts of every system: the replicates. 8 with `compare`, else 3.",
+    "sessions": "Fresh starts of every system: the replicates. 8 with `compare`, else 3. Or"
+    " `{precision: 2%}`: 8, then as many as make the intervals ±2 % wide, at most 20.",
     "blocks": "How often a session goes through all cases, in random order. 2 unless given.",
     "seed": "Of all that is drawn; 1 unless given.",
     "promises": "Thresholds such as `latency_p99 < 50ms`; a broken one ends with exit code 1.",

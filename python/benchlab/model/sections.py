@@ -597,6 +597,16 @@ def _no_faults(node: Node, key: str) -> None:
         fail(node, key, f"{LATER} (an empty list is)")
 
 
+def _sessions(node: Node, key: str) -> dict[str, Any]:
+    if isinstance(node.value, dict):
+        return {"sessions": SESSIONS_COMPARED} | _STAGED.read(node, key)
+    if isinstance(node.value, str) and node.text.endswith("%"):
+        fail(node, key, f"a precision is written {{precision: {node.text}}}")
+    return {"sessions": _SESSIONS.read(node, key)}
+
+
+_SESSIONS = Count(high=MOST_SESSIONS)
+_STAGED = Record({"precision": Quantity("", high=1.0)}, required=("precision",))
 _FACTOR_LEVELS: Schema = {"type": ["array", "object"], "minItems": 1, "minProperties": 1}
 TOP = Record(
     {
@@ -611,7 +621,7 @@ TOP = Record(
         "factors": Anything({"type": "object", "additionalProperties": _FACTOR_LEVELS}),
         "skip": ListOf(MapOf(Text(written=True), some=True)),
         "compare": Anything(COMPARE.schema()),
-        "sessions": Count(high=MOST_SESSIONS),
+        "sessions": Reading(_sessions, {"anyOf": [_SESSIONS.schema(), _STAGED.schema()]}),
         "blocks": Count(high=100),
         "seed": Count(low=0, high=2**63 - 1),
         "promises": ListOf(Anything({"type": "string"})),

@@ -22,22 +22,24 @@ class Spread:
     mean: float
     sd: float
     count: int
+    freedom: int
+    """Degrees of freedom of `sd`: one less than the values that it was made of."""
 
     def interval(self, confidence: float) -> tuple[float, float] | None:
         """Student's t interval of the mean (Student 1908); None for fewer than two values."""
-        if self.count < 2:
+        if self.freedom < 1:
             return None
-        half = t_critical(self.count, 1 - confidence) * self.sd / float(np.sqrt(self.count))
+        half = t_critical(1 + self.freedom, 1 - confidence) * self.sd / float(np.sqrt(self.count))
         return self.mean - half, self.mean + half
 
     def t_p(self) -> float:
         """Two-sided p of the t test that the mean is zero; 1 for fewer than two values."""
-        if self.count < 2:
+        if self.freedom < 1:
             return 1.0
         if self.sd == 0:
             return 1.0 if self.mean == 0 else 0.0
         statistic = abs(self.mean) / self.sd * np.sqrt(self.count)
-        return float(2 * stats.t.sf(statistic, self.count - 1))
+        return float(2 * stats.t.sf(statistic, self.freedom))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def spread(values: Sequence[float]) -> Spread:
     alike = bool(np.all(array == array[0]))
     mean = float(array[0]) if alike else float(array.mean())
     sd = 0.0 if alike else float(array.std(ddof=1))
-    return Spread(mean, sd, array.size)
+    return Spread(mean, sd, array.size, array.size - 1)
 
 
 def over_sessions(values: Sequence[float], confidence: float = CONFIDENCE) -> OverSessions:

@@ -6,7 +6,7 @@ verdicts, which need the whole family of comparisons.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +25,19 @@ class Paired:
     differences: tuple[float, ...]
     size: float
     """The larger of the two sides' means: what a relative δ is a share of, on the plain scale."""
+    first: int | None = None
+    """How many of them, at the beginning, are the first of two stages; None for a single stage."""
 
     @property
     def spread(self) -> Spread:
-        """Mean and standard deviation of the differences."""
-        return spread(self.differences)
+        """Mean and standard deviation of the differences.
+
+        After two stages the mean is of all, the standard deviation of the first stage alone, which
+        has fixed how many there are (Stein 1945); of all, where the first stage has no spread.
+        """
+        whole = spread(self.differences)
+        staged = whole if self.first is None else spread(self.differences[: self.first])
+        return replace(whole, sd=staged.sd, freedom=staged.freedom) if staged.sd else whole
 
     def effect(self, difference: float) -> float:
         """A difference as an effect: candidate/baseline - 1, or the plain difference."""

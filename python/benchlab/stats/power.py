@@ -47,11 +47,15 @@ def _noncentrality(sessions: int, alpha: float) -> float:
     return found
 
 
-def detectable(sd: float, sessions: int, alpha: float) -> float | None:
-    """The smallest true mean difference found in 80 % of runs; None below four sessions."""
-    if sessions < FEWEST_FOR_POWER:
+def detectable(sd: float, sessions: int, alpha: float, freedom: int | None = None) -> float | None:
+    """The smallest true mean difference found in 80 % of runs; None below four sessions.
+
+    `freedom` is of `sd`, where that was not made of all sessions.
+    """
+    values = sessions if freedom is None else 1 + freedom
+    if values < FEWEST_FOR_POWER:
         return None
-    return _noncentrality(sessions, alpha) * sd / math.sqrt(sessions)
+    return _noncentrality(values, alpha) * sd / math.sqrt(sessions)
 
 
 def sessions_needed(shift: float, sd: float, alpha: float, fewest: int) -> int | None:

@@ -52,7 +52,7 @@ def describe(paired: Paired, smallest_effect: float, comparisons: int = 1) -> Fi
     seen = paired.spread
     limits = paired.interval(CONFIDENCE)
     level = ALPHA / comparisons
-    could = detectable(seen.sd, seen.count, level)
+    could = detectable(seen.sd, seen.count, level, seen.freedom)
     distance = paired.distance(smallest_effect)
     fewest = smallest_sessions(comparisons)
     return Finding(
