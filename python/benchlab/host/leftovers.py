@@ -38,11 +38,14 @@ class Left:
     size: int
     """Bytes in the folder."""
     processes: tuple[int, ...]
+    is_of_container: bool = False
+    """Whether a container may have been left, too."""
 
     def __str__(self) -> str:
         count = len(self.processes)
         running = f" and {count} processes" if count > 1 else " and a process" if count else ""
-        return f"{self.folder} ({self.size / (1 << 20):.3g} MiB){running}"
+        container = " of a container" if self.is_of_container else ""
+        return f"{self.folder}{container} ({self.size / (1 << 20):.3g} MiB){running}"
 
 
 def sign(folder: Path, leash: str, watching: int) -> None:
@@ -72,12 +75,15 @@ def find(parent: Path | None = None) -> list[Left]:
             # A folder that is just being made or taken away, or that says nothing one can trust.
             continue
         processes = marked(f"{leash}\0") if owner["boot"] == _boot() else []
-        found.append(Left(folder, leash, _size(folder), tuple(processes)))
+        is_of_container = (folder / watchdog.CONTAINER).exists()
+        found.append(Left(folder, leash, _size(folder), tuple(processes), is_of_container))
     return found
 
 
 def take_away(left: Left) -> bool:
-    """Ends the processes and removes the folder; whether nothing is left of either."""
+    """Ends the processes and containers and removes the folder; whether nothing is left of them."""
+    if not watchdog.remove_containers(str(left.folder)):
+        return False
     for pid in left.processes:
         watchdog.send_signal(pid, signal.SIGKILL)
     deadline = time.monotonic() + GONE_S

@@ -20,6 +20,7 @@ from functools import cache
 import polars
 
 from benchlab.host import watchdog
+from benchlab.host.cgroups import Cgroup
 from benchlab.host.counters import Counters, Source
 from benchlab.host.samples import Figures, Keep, Meaning, Samples
 
@@ -75,11 +76,19 @@ class _Files:
 class Root:
     """Where a tree of processes begins.
 
-    A keeper (`Process.keeper`) counts for what its children have spent, not for itself.
+    A keeper (`Process.keeper`) counts for what its children have spent, not for itself. A container
+    is all of its group, whoever started the processes.
     """
 
     pid: int
     is_keeper: bool = False
+    cgroup: Cgroup | None = None
+
+    def members(self) -> list[int]:
+        """Process ids of all that belong to it, the keeper too."""
+        if self.cgroup is not None:
+            return self.cgroup.members()
+        return [self.pid, *watchdog.descendants(self.pid)]
 
 
 @dataclass
@@ -106,7 +115,7 @@ class _Tree:
 
     def sample(self, files: _Files, slow: bool) -> dict[str, float]:
         if slow or not self.pids:
-            fresh = [self.root.pid, *watchdog.descendants(self.root.pid)]
+            fresh = self.root.members()
             for gone in set(self.pids) - set(fresh):
                 for name in ("stat", "io"):
                     files.forget(f"/proc/{gone}/{name}")
@@ -139,9 +148,13 @@ class _Tree:
                 written += int(lines[11])
             else:
                 is_told = False
+        spent = user / _TICK, system / _TICK
+        if (group := self.root.cgroup) is not None:
+            # It has counted those too that have ended, whoever waited for them.
+            spent = group.spent_s(files.read(group.cpu) or b"")
         sums = {
-            "cpu_user_s": user / _TICK,
-            "cpu_system_s": system / _TICK,
+            "cpu_user_s": spent[0],
+            "cpu_system_s": spent[1],
             **({"read_bytes": read, "written_bytes": written} if is_told else {}),
             "voluntary_switches": self.switches[0],
             "involuntary_switches": self.switches[1],

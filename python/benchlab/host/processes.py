@@ -273,7 +273,7 @@ class Leash:
         self._watchdog.wait()
         self._socket.close()
         for folder in self._folders:
-            shutil.rmtree(folder, ignore_errors=True)
+            watchdog.remove_folder(str(folder))
 
     def _ask(self, request: dict[str, Any], streams: Sequence[int] = ()) -> dict[str, Any]:
         with self._lock:

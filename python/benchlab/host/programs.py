@@ -46,6 +46,7 @@ PACKAGES: dict[str, str] = {
     "npm": "npm",
     "pg_basebackup": "postgresql-client",
     "php-fpm": "php-fpm",
+    "podman": "podman",
     "postgres": "postgresql",
     "psql": "postgresql-client",
     "python3": "python3",

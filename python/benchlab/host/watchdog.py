@@ -19,6 +19,7 @@ import select
 import shutil
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -28,6 +29,10 @@ MESSAGE_BYTES = 1 << 20
 TERM_GRACE_S = 2.0
 KILL_GRACE_S = 10.0
 POLL_S = 0.02
+CLIENT_S = 20.0
+"""How long the removal of a container may take."""
+CONTAINER = "container.json"
+"""The file of a lab's folder that tells of a container: the client that knows it, and its label."""
 
 _HEEDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
 """Signals that Python or the watchdog ignores and a started program must not."""
@@ -105,6 +110,50 @@ def end_tree(root: int, spared: set[int], term_s: float = TERM_GRACE_S) -> bool:
                 send_signal(pid, signal.SIGTERM)
                 send_signal(pid, signal.SIGCONT)
         time.sleep(POLL_S)
+
+
+def remove_containers(folder: str) -> bool:
+    """Ends and removes the containers of which a folder's record tells; whether none is left."""
+    try:
+        with open(f"{folder}/{CONTAINER}", encoding="utf-8") as file:
+            told = json.load(file)
+    except (OSError, ValueError):
+        # It is written before there is a container.
+        return True
+
+    def ask(*words: str) -> str:
+        argv = [*told["client"], *words]
+        done = subprocess.run(
+            argv,
+            env=told["environment"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=CLIENT_S,
+            check=words[0] == "ps",
+        )
+        return done.stdout.decode()
+
+    deadline = time.monotonic() + CLIENT_S
+    label = f"label={told['label']}"
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        while there := ask("ps", "--all", "--quiet", "--no-trunc", "--filter", label).split():
+            if time.monotonic() >= deadline:
+                return False
+            # One that is held still heeds no signal, and some clients ask before they kill.
+            ask("unpause", *there)
+            ask("kill", *there)
+            ask("rm", "--force", "--volumes", *there)
+        return True
+    return False
+
+
+def remove_folder(folder: str) -> bool:
+    """Removes a lab's folder, its containers first; it stays where one of these does."""
+    if not remove_containers(folder):
+        return False
+    shutil.rmtree(folder, ignore_errors=True)
+    return True
 
 
 def _forget_segments(creators: set[int]) -> None:
@@ -263,9 +312,13 @@ class _Watch:
 
     def tidy(self) -> None:
         """Ends what is left, then removes the temporary folders."""
-        end_tree(os.getpid(), self.keepers)
+        # Processes of a container that is held still cannot be ended from without.
         for folder in self.folders:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_containers(folder)
+        end_tree(os.getpid(), self.keepers)
+        # A client that was starting one when the lab ended may have come to it since.
+        for folder in self.folders:
+            remove_folder(folder)
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ but for seeing that it answers.
 import os
 import re
 import shutil
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,13 +27,17 @@ from benchlab.model.experiment import Command, System
 from benchlab.model.mentions import split as split_line
 from benchlab.model.sections import KINDS
 from benchlab.model.tree import join
-from benchlab.systems import behind, reach
+from benchlab.systems import behind, container, reach
 from benchlab.systems.protocol import Ability, Place, StoppedError
 
 keys = KINDS["command"]
 READY_S = 30.0
 POLL_S = 0.02
 NOT_HTTP_TRIES = 3
+SETTLE_S = 5.0
+"""How long after its first answer a container may not be known to its client."""
+CLIENT_S = 2.0
+"""How much longer than its container a client may take to end."""
 COMPLAINT_LINES = 200
 COMPLAINT = re.compile(r"\[(ERROR|emerg|ALERT)\]|\b(ALERT|ERROR|FATAL|HINT|error):")
 """Some servers say much while they go down, and why they do before it."""
@@ -67,11 +72,19 @@ class Started:
             self._names["port"] = str(port)
         self.urls: tuple[str, ...] = (self.fill(system.url),) if system.url else ()
         self.process: Process | None = None
+        self.container: container.Container | None = None
+
+    @property
+    def root(self) -> Root | None:
+        """The keeper of its processes, or its container."""
+        if self.container is not None:
+            return self.container.root
+        return Root(self.process.keeper, is_keeper=True) if self.process else None
 
     @property
     def roots(self) -> Mapping[str, Root]:
-        """The keeper of its processes."""
-        return {"": Root(self.process.keeper, is_keeper=True)} if self.process else {}
+        """The same as of a system of one member."""
+        return {} if self.root is None else {"": self.root}
 
     def fill(self, text: str) -> str:
         """Puts port, folder and environment into a text of the experiment file."""
@@ -102,14 +115,16 @@ class Started:
             self._write(file, content)
         environment = behind.environment(place.behind, place.password)
         given = self._system.environment
-        argv = split(self.fill(self._system.start or ""), join("systems", self.name) + ".start")
+        environment |= {key: fill(given[key], told) for key in given}
+        key = join("systems", self.name) + ".start"
+        argv = split(self.fill(self._system.start or ""), key)
         try:
+            if (run := container.taken_apart(argv)) is not None:
+                self.container = container.Container(run, place, environment, key)
+                self.container.guard()
+                argv = self.container.argv
             self.process = place.leash.start(
-                argv,
-                log=self.log,
-                cpus=place.cpus,
-                environment={**environment, **{key: fill(given[key], told) for key in given}},
-                folder=self.folder,
+                argv, log=self.log, cpus=place.cpus, environment=environment, folder=self.folder
             )
         except HostError as error:
             raise HostError(f"{self.name}: {error}") from error
@@ -122,10 +137,64 @@ class Started:
         write_own(self.folder, self.fill(file), text, file_key(self.name, file), is_secret)
 
     def died(self) -> str | None:
-        """How its program ended, once nothing of its tree is left."""
-        if self.process is None or self.process.is_running():
+        """How its program ended, once nothing of its tree, or of its container, is left."""
+        if self.process is None or self.is_running():
             return None
-        return how_it_ended(self.process.poll())
+        if self.container is None:
+            return how_it_ended(self.process.poll())
+        # The client stays as long as the container, or leaves at once: that tells nothing then.
+        status = self.process.wait(CLIENT_S) or self.container.status()
+        # What a signal ended is told the way shells do.
+        return how_it_ended(128 - status if status is not None and status > 128 else status)
+
+    def is_running(self) -> bool:
+        """Whether anything of its tree, or its container, is alive; while it starts, its client."""
+        if self.process is None:
+            return False
+        if self.container is None:
+            return self.process.is_running()
+        if self.container.root is None:
+            return self.process.poll() is None or (self.process.poll() == 0 and self._look())
+        return self.container.is_running()
+
+    def settle(self) -> None:
+        """Finds its container, now that it answers. Raises HostError where that is not there."""
+        deadline = time.monotonic() + SETTLE_S
+        while self.container is not None and not self._look():
+            if time.monotonic() >= deadline or not self.is_running():
+                raise HostError(_with_log(f"{self.name} answers, but its container does not", self))
+            if self._place.pause(POLL_S):
+                raise StoppedError
+
+    def _look(self) -> bool:
+        """Whether its container is there."""
+        if self.container is None or self.process is None:
+            return False
+        is_there = self.container.find(self.process)
+        if self.process.poll() is not None:
+            self.container.follow_log(self.log)
+        return is_there
+
+    def kill(self) -> None:
+        """Ends it at once, as an outage would."""
+        if self.container is not None:
+            self.container.kill()
+        if self.process is not None:
+            self.process.kill()
+
+    def pause(self) -> None:
+        """Holds it still."""
+        if self.container is not None and self.container.is_apart:
+            self.container.pause()
+        elif self.process is not None:
+            self.process.hold()
+
+    def resume(self) -> None:
+        """Has it go on."""
+        if self.container is not None and self.container.is_apart:
+            self.container.resume()
+        elif self.process is not None:
+            self.process.signal_tree(signal.SIGCONT)
 
     def keep(self, snapshot: Path) -> bool:
         """Cannot be done: how its data are stored is not known."""
@@ -145,13 +214,19 @@ class Started:
             return
         deadline = time.monotonic() + grace_s
         try:
-            if self._system.stop and grace_s and self.process.is_running():
+            if self._system.stop and grace_s and self.is_running():
                 unstopped = replace(self._place, pause=_never)
                 run_command(unstopped, self.fill(self._system.stop), grace_s, self.folder)
-                while self.process.is_running() and time.monotonic() < deadline:
+                while self.is_running() and time.monotonic() < deadline:
                     self._place.leash.listen(POLL_S)
+            if self.container is not None:
+                self.container.stop(max(0.0, deadline - time.monotonic()))
         finally:
-            self.process.stop(max(0.0, deadline - time.monotonic()))
+            try:
+                self.process.stop(max(0.0, deadline - time.monotonic()))
+            finally:
+                if self.container is not None:
+                    self.container.kill()
 
     def log_tail(self) -> str:
         """The last lines it wrote, to its own log files too where it keeps them in its folder."""
@@ -233,6 +308,7 @@ def start(name: str, system: System, place: Place, port: int | None = None) -> S
     instance.launch(place)
     try:
         _await_ready(instance, system, place)
+        instance.settle()
     except BaseException:
         instance.stop(0.0)
         raise

@@ -8,6 +8,7 @@ several. What data they hold is not known, so that none are kept. Absent: how a 
 from dataclasses import dataclass, replace
 from typing import Any
 
+from benchlab.host.probes import Root
 from benchlab.model.errors import InputError
 from benchlab.model.experiment import Command, System
 from benchlab.model.tree import join
@@ -24,6 +25,11 @@ class Repeated(Server):
         super().__init__(name, bed, recipe, place)
         self._there = replace(place, folder=bed.folder.parent)
         self._started: command.Started | None = None
+
+    @property
+    def root(self) -> Root | None:
+        """Its processes."""
+        return self._started.root if self._started is not None else None
 
     def make(self) -> None:
         """The command makes what it needs as it starts."""
@@ -50,12 +56,30 @@ class Repeated(Server):
             self._started.stop(grace_s)
 
     def died(self) -> str | None:
-        """How its program ended, once nothing of its tree is left though nobody ended it."""
+        """How its program ended, once nothing of it is left though nobody ended it."""
         return None if self.is_away or self._started is None else self._started.died()
 
     def is_up(self) -> bool:
-        """Whether anything of its tree runs."""
-        return self.process is not None and self.process.is_running()
+        """Whether anything of it runs."""
+        return self._started is not None and self._started.is_running()
+
+    def kill(self) -> None:
+        """Ends it at once, as an outage would."""
+        self.is_away = True
+        if self._started is not None:
+            self._started.kill()
+
+    def pause(self) -> None:
+        """Holds it still: connections stay, answers do not come."""
+        self.is_paused = True
+        if self._started is not None:
+            self._started.pause()
+
+    def resume(self) -> None:
+        """Has it go on after a pause."""
+        if self._started is not None:
+            self._started.resume()
+        self.is_paused = False
 
     def run(self, command: Command) -> None:
         """Runs a command with its port and folder filled in."""
