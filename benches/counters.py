@@ -23,7 +23,7 @@ from benchlab.systems.topology import TopologyKind
 BEHIND = {"haproxy": {"before": {"store": {"kind": "memcached"}}}}
 """Of kinds that something has to stand behind; that is not asked."""
 SHARE = 0.01
-"""Of a core, that sampling may cost."""
+"""Of a core, that all sampling of a system may cost."""
 
 
 def spent_s(server: Instance, name: str, seconds: float, asks: bool) -> tuple[float, float, float]:
@@ -75,7 +75,7 @@ def main() -> None:
             server.stop(10.0)
             shares = (asked, max(0.0, answered - idle), probed)
             cells = " | ".join(f"{share:.2%}" for share in shares)
-            mark = " (over 1 %)" if asked > SHARE else ""
+            mark = " (over 1 %)" if asked + probed > SHARE else ""
             print(f"| {name} | {len(kind.counters.meanings)} | {cells}{mark} |", flush=True)
 
 

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from benchlab.host import cores, fingerprint, ports, programs
-from benchlab.host.probes import Probes, Root
+from benchlab.host.probes import SLOW_EVERY, Probes, Root
 from benchlab.host.processes import Leash
 from benchlab.model.errors import InputError
 from benchlab.model.records import CpuSets
@@ -83,6 +83,14 @@ time.sleep(600)
 """
 
 
+def until_sampled(probes: Probes, times: int) -> None:
+    """Waits for so many more samples."""
+    wanted, deadline = probes.samples + times, time.monotonic() + 20
+    while probes.samples < wanted:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def test_probes_see_what_a_tree_spends_ended_children_included(
     leash: Leash, tmp_path: "os.PathLike[str]"
 ) -> None:
@@ -145,10 +153,7 @@ def test_members_are_probed_each_and_together_and_count_on_when_started_again(
     while min(psutil.Process(p.pid).cpu_times().user for p in roots.values()) < 0.3:
         assert time.monotonic() < deadline
         leash.listen(0.01)
-    taken = probes.samples
-    while probes.samples < taken + 2:
-        assert time.monotonic() < deadline
-        leash.listen(0.01)
+    until_sampled(probes, 2)
     roots["two"].kill()
     roots["two"] = leash.start(["sleep", "600"])
     seen = probes.stop()
@@ -232,9 +237,15 @@ def test_memory_is_read_as_often_as_it_costs_little(
     def told() -> int:
         probes = Probes({"system": lambda: {"": Root(process.keeper, is_keeper=True)}})
         probes.start()
-        return probes.stop().filter(polars.col("counter") == "memory_bytes").height
+        until_sampled(probes, 5 * SLOW_EVERY)
+        seen = probes.stop().filter(polars.col("source") == "system")
+        names = ("memory_bytes", "voluntary_switches")
+        memory, switches = (seen.filter(polars.col("counter") == name).height for name in names)
+        assert switches == 2
+        return memory
 
+    monkeypatch.setattr("benchlab.host.probes.PERIOD_S", 0.002)
     monkeypatch.setattr("benchlab.host.probes.MEMORY_SHARE", 1e6)
-    assert told() == 2
+    assert told() >= 5
     monkeypatch.setattr("benchlab.host.probes.MEMORY_SHARE", 1e-9)
-    assert told() == 1
+    assert told() == 2, "as it begins and as it ends"

@@ -1,9 +1,9 @@
 """Probes: what processes and the host spent and held during a trial, ten times a second.
 
 Figures are read from /proc directly through files that stay open; what costs more (tree membership,
-context switches of every thread, clock frequency) is read once a second and at both ends, memory as
-often as that costs little. What a system counts of itself is asked beside it, once a second too.
-Absent: what the figures mean.
+clock frequency) is read once a second and at both ends, memory as often as that costs little, and
+context switches of every thread at both ends alone. What a system counts of itself is asked beside
+it, once a second too. Absent: what the figures mean.
 """
 
 # Plain paths and descriptors cost half of what pathlib does, ten times a second.
@@ -35,8 +35,8 @@ STOP_S = 3.0
 UNITS = {"_s": "s", "_bytes": "B", "_hz": "Hz", "_ns": "ns"}
 GAUGES = {"resident_bytes", "memory_bytes", "threads", "processes", "frequency_hz"}
 GAUGES |= {"wall_minus_monotonic_ns"}
-MEMORY_SHARE = 0.005
-"""Of a core, that reading what processes hold may cost: their pages are walked for it."""
+MEMORY_SHARE = 0.003
+"""Of a core, that reading what all processes hold may cost: their pages are walked for it."""
 
 
 @cache
@@ -102,7 +102,8 @@ class _Tree:
 
     root: Root
     pids: list[int] = field(default_factory=list)
-    switches: tuple[float, float] = (0.0, 0.0)
+    ended: tuple[int, int] = (0, 0)
+    """Ticks in user mode and in the kernel that children of the keeper had spent at their end."""
     highest: dict[str, float] = field(default_factory=dict)
     before: dict[str, float] = field(default_factory=dict)
     """What the trees had counted whose place this one has taken."""
@@ -110,31 +111,30 @@ class _Tree:
     def follow(self, root: Root) -> None:
         """Goes on with another tree in place of one that has ended."""
         if root != self.root:
-            self.root, self.pids, self.switches = root, [], (0.0, 0.0)
+            self.root, self.pids, self.ended = root, [], (0, 0)
             self.before = dict(self.highest)
 
     def sample(self, files: _Files, slow: bool) -> dict[str, float]:
-        if slow or not self.pids:
+        slow = slow or not self.pids
+        if slow:
             fresh = self.root.members()
             for gone in set(self.pids) - set(fresh):
                 for name in ("stat", "io"):
                     files.forget(f"/proc/{gone}/{name}")
             self.pids = fresh
-            self.switches = self._count_switches(files)
-        user = system = resident = threads = processes = read = written = 0.0
-        is_told = True
+        user = system = resident = threads = processes = read = written = 0
+        is_told = is_whole = True
         for pid in self.pids:
-            stat = files.read(f"/proc/{pid}/stat")
-            if stat is None:
-                continue
-            # Fields from the state on, after the name in brackets, which may hold blanks.
-            values = stat.rpartition(b")")[2].split()
-            user += int(values[13])
-            system += int(values[14])
             if self.root.is_keeper and pid == self.root.pid:
                 continue
-            user += int(values[11])
-            system += int(values[12])
+            stat = files.read(f"/proc/{pid}/stat")
+            if stat is None:
+                is_whole = False
+                continue
+            # Fields from the state on, after the name in brackets, which may hold blanks.
+            values = stat.rpartition(b")")[2].split(None, 22)
+            user += int(values[11]) + int(values[13])
+            system += int(values[12]) + int(values[14])
             if values[0] in b"ZX":
                 continue
             threads += int(values[17])
@@ -148,22 +148,31 @@ class _Tree:
                 written += int(lines[11])
             else:
                 is_told = False
-        spent = user / _TICK, system / _TICK
+        if self.root.is_keeper and (slow or not is_whole):
+            self._take_over(files)
+        spent = (user + self.ended[0]) / _TICK, (system + self.ended[1]) / _TICK
         if (group := self.root.cgroup) is not None:
             # It has counted those too that have ended, whoever waited for them.
             spent = group.spent_s(files.read(group.cpu) or b"")
-        sums = {
-            "cpu_user_s": spent[0],
-            "cpu_system_s": spent[1],
-            **({"read_bytes": read, "written_bytes": written} if is_told else {}),
-            "voluntary_switches": self.switches[0],
-            "involuntary_switches": self.switches[1],
-        }
+        sums = {"cpu_user_s": spent[0], "cpu_system_s": spent[1]}
+        if is_told:
+            sums |= {"read_bytes": float(read), "written_bytes": float(written)}
+        sums = self._grown(sums)
+        sums |= {"resident_bytes": resident * _PAGE, "threads": threads, "processes": processes}
+        return sums
+
+    def _grown(self, sums: dict[str, float]) -> dict[str, float]:
+        """Counters with what those before them had counted, and never lower than they were."""
         for name, value in sums.items():
             counted = self.before.get(name, 0.0) + value
             sums[name] = self.highest[name] = max(counted, self.highest.get(name, 0.0))
-        sums |= {"resident_bytes": resident * _PAGE, "threads": threads, "processes": processes}
         return sums
+
+    def _take_over(self, files: _Files) -> None:
+        """Takes in what children of the keeper had spent that have ended: they are rare."""
+        if stat := files.read(f"/proc/{self.root.pid}/stat"):
+            values = stat.rpartition(b")")[2].split(None, 15)
+            self.ended = int(values[13]), int(values[14])
 
     def memory(self) -> float | None:
         """What the processes hold together, each page that several map divided among these.
@@ -185,7 +194,8 @@ class _Tree:
             total += int(told.split(maxsplit=1)[0]) * 1024 if told else 0
         return float(total)
 
-    def _count_switches(self, files: _Files) -> tuple[float, float]:
+    def switches(self, files: _Files) -> dict[str, float]:
+        """How often all their threads gave way, by themselves or not."""
         voluntary = involuntary = 0
         for pid in self.pids:
             with contextlib.suppress(OSError):
@@ -197,7 +207,9 @@ class _Tree:
                         last = text.rsplit(b"\n", 3)
                         voluntary += int(last[1].split()[1])
                         involuntary += int(last[2].split()[1])
-        return float(voluntary), float(involuntary)
+        return self._grown(
+            {"voluntary_switches": float(voluntary), "involuntary_switches": float(involuntary)}
+        )
 
 
 Roots = Mapping[str, Root]
@@ -210,20 +222,27 @@ class _Source:
 
     roots: Callable[[], Roots]
     trees: dict[str, _Tree] = field(default_factory=dict)
-    due_s: float = 0.0
-    """When memory may be read again."""
+    walked_s: float = 0.0
+    """CPU time it has cost to read what they hold, the last time."""
 
-    def sample(self, files: _Files, slow: bool) -> Figures:
+    def sample(self, files: _Files, slow: bool, walks: bool, is_edge: bool) -> Figures:
+        """What its processes have spent and hold; memory where it `walks`, or for the first time.
+
+        What each of their threads tells is read at both ends alone."""
+        is_edge = is_edge or not self.trees
         if slow or not self.trees:
             for member, root in self.roots().items():
                 self.trees.setdefault(member, _Tree(root)).follow(root)
         seen = {member: tree.sample(files, slow) for member, tree in self.trees.items()}
-        if slow and time.monotonic() >= self.due_s:
-            began = time.thread_time()
-            for member, tree in self.trees.items():
+        self.walked_s = 0.0
+        for member, tree in self.trees.items():
+            if is_edge:
+                seen[member] |= tree.switches(files)
+            if is_edge or walks:
+                began = time.thread_time()
                 if (memory := tree.memory()) is not None:
                     seen[member]["memory_bytes"] = memory
-            self.due_s = time.monotonic() + (time.thread_time() - began) / MEMORY_SHARE
+                self.walked_s += time.thread_time() - began
         found = {(who, name): x for who, told in seen.items() for name, x in told.items() if who}
         # A sum over some of the members would fall and rise with those that tell.
         for name in set.intersection(*map(set, seen.values())) if seen else ():
@@ -285,6 +304,8 @@ class Probes:
         self._stop = threading.Event()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="probes", daemon=True)
+        self._due_s = 0.0
+        """When memory may be read again."""
         self._error: Exception | None = None
         self.samples = 0
         self.cpu_s = 0.0
@@ -297,7 +318,7 @@ class Probes:
 
     def start(self) -> None:
         """Takes the first sample and goes on in threads."""
-        self._sample(slow=True)
+        self._sample(slow=True, is_edge=True)
         self._thread.start()
 
     def watch(self, source: str, root: Root) -> None:
@@ -317,7 +338,7 @@ class Probes:
             each.stop(max(0.0, deadline - time.monotonic()))
         if self._error is not None:
             raise self._error
-        self._sample(slow=True)
+        self._sample(slow=True, is_edge=True)
         self._files.close()
         return self._samples.all()
 
@@ -338,15 +359,18 @@ class Probes:
                 self._error = error
                 break
 
-    def _sample(self, slow: bool) -> None:
+    def _sample(self, slow: bool, is_edge: bool = False) -> None:
         began = time.thread_time()
         with self._lock:
             sources = dict(self._sources)
+        walks = slow and time.monotonic() >= self._due_s
         before = time.monotonic_ns()
         self._add("host", before, _host(self._files, slow))
         for name, source in sources.items():
             before = time.monotonic_ns()
-            self._add(name, before, source.sample(self._files, slow))
+            self._add(name, before, source.sample(self._files, slow, walks, is_edge))
+        if walked_s := sum(source.walked_s for source in sources.values()):
+            self._due_s = time.monotonic() + walked_s / MEMORY_SHARE
         self.samples += 1
         if slow:
             self._samples.pack(self._keep)
