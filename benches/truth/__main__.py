@@ -15,7 +15,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 
-from benches.truth import equals, slowed, table, units, wrong
+from benches.truth import (
+    drift,
+    equals,
+    freezes,
+    neighbour,
+    queueing,
+    slowed,
+    starved,
+    table,
+    units,
+    wrong,
+)
 from benches.truth.units import SHORT, Journal, Lengths, Line, Part, Place, Unit
 
 from benchlab.host.processes import Leash
@@ -23,7 +34,9 @@ from benchlab.model.errors import BenchlabError
 from benchlab.model.quantities import format as readable
 from benchlab.model.quantities import parse
 
-PARTS = (equals.PART, slowed.PART, wrong.PART)
+PARTS = tuple(
+    each.PART for each in (equals, slowed, queueing, freezes, starved, neighbour, wrong, drift)
+)
 NAMES = {part.name: part for part in PARTS}
 INTERRUPTED = 130
 
@@ -31,29 +44,36 @@ INTERRUPTED = 130
 def options(arguments: Sequence[str]) -> argparse.Namespace:
     """What the command line says."""
     parser = argparse.ArgumentParser(prog="benches.truth", description=__doc__)
-    named = f"of {', '.join(NAMES)}, by commas"
+    named = f"of {', '.join(NAMES)}, by commas, or beginnings of units' names"
     parser.add_argument("--only", type=lambda text: text.split(","), metavar="PARTS", help=named)
     parser.add_argument("--until", metavar="TIME", help="stop in time, as after 45m")
-    parser.add_argument("--most", type=int, metavar="N", help="units of each part at most")
+    parser.add_argument("--most", type=int, metavar="N", help="the first of these at most")
     parser.add_argument("--folder", type=Path, default=Path("truth"), help="the work folder")
     parser.add_argument("--short", action="store_true", help="short trials: does it work?")
     parser.add_argument("--list", action="store_true", help="what is left, and how long it takes")
     parser.add_argument("--table", action="store_true", help=f"only write {table.FILE.name}")
     parser.add_argument("--page", type=Path, default=table.FILE, help="where the table goes")
     found = parser.parse_args(arguments)
-    if unknown := sorted(set(found.only or ()) - set(NAMES)):
+    if unknown := [each for each in found.only or () if each.partition("/")[0] not in NAMES]:
         parser.error(f"--only: no part {unknown[0]}; there are {', '.join(NAMES)}")
     return found
 
 
-def order(parts: Sequence[Part], lengths: Lengths, most: int | None) -> list[tuple[Part, Unit]]:
+def order(parts: Sequence[Part], lengths: Lengths) -> list[tuple[Part, Unit]]:
     """All units, so that the parts keep step."""
     ranked = []
     for number, part in enumerate(parts):
-        made = part.units(lengths)[:most]
+        made = part.units(lengths)
         ranked += [((k + 0.5) / len(made), number, part, one) for k, one in enumerate(made)]
     ranked.sort(key=lambda each: each[:2])
     return [(part, unit) for _, _, part, unit in ranked]
+
+
+def left(found: argparse.Namespace, journal: Journal) -> list[tuple[Part, Unit]]:
+    """The units that are asked for and not done."""
+    wanted = tuple(found.only or ("",))
+    asked = [each for each in order(PARTS, journal.lengths) if each[1].name.startswith(wanted)]
+    return [each for each in asked[: found.most] if each[1] not in journal]
 
 
 def measure(unit: Unit, folder: Path, lengths: Lengths) -> Line:
@@ -74,15 +94,15 @@ def _commit() -> str:
     return told.stdout.strip()
 
 
-def work(found: argparse.Namespace, parts: Sequence[Part], journal: Journal) -> int:
+def work(found: argparse.Namespace, journal: Journal) -> int:
     """Does what is left; how many units failed."""
     lengths, begun, failed = journal.lengths, time.monotonic(), 0
     limit_s = parse(found.until, "s") if found.until else float("inf")
-    left = [unit for _, unit in order(parts, lengths, found.most) if unit not in journal]
-    for number, unit in enumerate(left, 1):
+    todo = left(found, journal)
+    for number, (_, unit) in enumerate(todo, 1):
         if time.monotonic() - begun + unit.about_s > limit_s:
             continue
-        print(f"{number} of {len(left)}: {unit.name}", flush=True)
+        print(f"{number} of {len(todo)}: {unit.name}", flush=True)
         try:
             line = measure(unit, found.folder.absolute(), lengths)
         except BenchlabError as error:
@@ -94,22 +114,21 @@ def work(found: argparse.Namespace, parts: Sequence[Part], journal: Journal) -> 
     return failed
 
 
-def tell(parts: Sequence[Part], journal: Journal, lengths: Lengths, most: int | None) -> None:
-    """What is left of each part."""
-    for part in parts:
-        left = [unit for _, unit in order([part], lengths, most) if unit not in journal]
-        length = readable(sum(unit.about_s for unit in left), "s")
-        print(f"{part.name}: {len(left)} left, about {length}")
+def tell(todo: Sequence[tuple[Part, Unit]]) -> None:
+    """What is left of each part, and of all."""
+    for part in (*PARTS, None):
+        lengths_s = [unit.about_s for of, unit in todo if part in (of, None)]
+        name = part.name if part else "all"
+        print(f"{name}: {len(lengths_s)} left, about {readable(sum(lengths_s), 's')}")
 
 
 def main(arguments: Sequence[str]) -> int:
     """Does what is left, and writes the page."""
     found = options(arguments)
     lengths = SHORT if found.short else Lengths()
-    parts = [part for part in PARTS if found.only is None or part.name in found.only]
     journal = Journal(found.folder.absolute(), lengths)
     if found.list:
-        tell(parts, journal, lengths, found.most)
+        tell(left(found, journal))
         return 0
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -119,7 +138,7 @@ def main(arguments: Sequence[str]) -> int:
     failed = 0
     try:
         if not found.table:
-            failed = work(found, parts, journal)
+            failed = work(found, journal)
     except KeyboardInterrupt:
         print("\nwhat has ended is kept; the same command goes on with it", file=sys.stderr)
         return INTERRUPTED

@@ -17,8 +17,10 @@ from scipy import stats
 
 from benchlab.stats.family import ALPHA
 
-COMPARISONS, SCRIPTS = 100, 60
+COMPARISONS, SCRIPTS = 100, 50
 RUNS = 5
+ENOUGH = 20
+"""Comparisons, from which on something is said of their share."""
 RECORDS = {"name": "records", "options": {"read": "100%"}, "data": {"records": 1000}}
 SYSTEMS: dict[str, tuple[dict[str, Any], dict[str, Any], float]] = {
     "nginx": ({"kind": "nginx"}, {"name": "page"}, 0),
@@ -61,17 +63,18 @@ def units(lengths: Lengths) -> Sequence[Unit]:
         about_s = lengths.comparison_s + SYSTEMS[name][2]
         made.append(Unit(f"equals/{name}/{number:03}", about_s, partial(compare, name)))
     about_s = 2 * RUNS * (max(1.0, lengths.duration_s) + 0.1) + 1
-    made += [Unit(f"scripts/{n:03}", about_s, script) for n in range(SCRIPTS)]
+    made += [Unit(f"equals/script/{n:03}", about_s, script) for n in range(SCRIPTS)]
     return made
 
 
 def rows(journal: Journal) -> Sequence[Row]:
     """One for all servers, one for each, one for the script."""
-    made = [_compared("nginx, Redis, memcached and PostgreSQL in turn", journal.of("equals/"))]
+    every = [line for name in SYSTEMS for line in journal.of(f"equals/{name}/")]
+    made = [_compared("nginx, Redis, memcached and PostgreSQL in turn", every)]
     for name in SYSTEMS:
         of = COMPARISONS // len(SYSTEMS)
         made.append(_compared(name, journal.of(f"equals/{name}/"), of))
-    lines = journal.of("scripts/")
+    lines = journal.of("equals/script/")
     different = sum(line.found["different"] for line in lines)
     off = [abs(line.found["effect"]) for line in lines]
     seen = f"called different: {share(different, len(lines))}"
@@ -95,8 +98,8 @@ def _compared(what: str, lines: Sequence[Line], of: int = COMPARISONS) -> Row:
 
 
 def _means(different: int, count: int, who: str) -> str:
-    if not count:
-        return ""
+    if count < ENOUGH:
+        return "Too few to tell."
     low, high = stats.binomtest(different, count).proportion_ci(method="exact")
     if low > ALPHA:
         return f"{who} finds differences where there are none, oftener than 5 % allows."

@@ -37,6 +37,8 @@
 #include <unistd.h>
 
 enum { CONNECTIONS = 65536, EVENTS = 1024, BINS = 100000, BIN_NS = 1000, TRIGGER = 100 };
+/* A request that takes as long was interrupted by a freeze. */
+enum { STOPPED_NS = 100000000 };
 
 static const char RIGHT[] =
     "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nright";
@@ -49,7 +51,8 @@ static struct {
 } asked;
 static struct {
     uint64_t requests, wrong;
-    int64_t own_ns, added_ns, idle_ns;
+    uint64_t usual;
+    int64_t own_ns, added_ns, idle_ns, usual_ns;
     uint64_t bins[BINS];
 } seen;
 static uint8_t matched[CONNECTIONS]; /* Of the four bytes that end a head, by connection. */
@@ -125,6 +128,10 @@ static void answer(int connection) {
     double share = asked.slow + (asked.drift > 0 && since > 0 ? asked.drift * since : 0);
     debt_ns += (int64_t)llround(share * (double)own);
     seen.own_ns += own;
+    if (own < STOPPED_NS) {
+        seen.usual++;
+        seen.usual_ns += own;
+    }
     seen.added_ns += added;
     int64_t bin = (done - begun) / BIN_NS;
     seen.bins[bin < BINS ? bin : BINS - 1]++;
@@ -203,7 +210,9 @@ static void tell(void) {
     }
     fprintf(file, "{\"requests\": %lu, \"wrong\": %lu, \"own_s\": %.9f, \"added_s\": %.9f, ",
             seen.requests, seen.wrong, (double)seen.own_ns / 1e9, (double)seen.added_ns / 1e9);
-    fprintf(file, "\"idle_s\": %.9f, \"bins_us\": {", (double)seen.idle_ns / 1e9);
+    double usual_s = seen.usual > 0 ? (double)seen.usual_ns / 1e9 / (double)seen.usual : 0;
+    fprintf(file, "\"idle_s\": %.9f, \"usual_s\": %.9f, \"bins_us\": {",
+            (double)seen.idle_ns / 1e9, usual_s);
     const char *comma = "";
     for (int bin = 0; (asked.mean > 0 || asked.fixed > 0) && bin < BINS; bin++) {
         if (seen.bins[bin] > 0) {

@@ -83,6 +83,18 @@ def known(place: Place, who: str, **names: float) -> Iterator[str]:
 
 
 @contextlib.contextmanager
+def busy(place: Place, cpus: Sequence[int], count: int) -> Iterator[None]:
+    """So many processes that do nothing but work, on these cores."""
+    command = ["sh", "-c", "while :; do :; done"]
+    processes = [place.leash.start(command, cpus=cpus) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+
+
+@contextlib.contextmanager
 def nginx(place: Place) -> Iterator[str]:
     """nginx without a lab."""
     port, folder = ports.free(), place.leash.folder("truth")

@@ -64,7 +64,7 @@ def _row(amount: float, lines: Sequence[Line]) -> Row:
     seen = f"found: {share(found, len(lines))}; {listed or 'none yet'}; "
     seen += f"the 95 % interval holds the truth: {share(covered, len(told))}; "
     seen += f"the estimate is off by {mean(off)}"
-    setup = f"a server that takes {amount:.0%} longer for each request, 8 sessions"
+    setup = f"each request takes {percent(amount)} longer, 8 sessions"
     exact = f"a rate lower by {percent(-true)}"
     if lines:
         added = statistics.fmean(line.found["added"] for line in lines)
@@ -78,8 +78,8 @@ def _means(amount: float, found: int, lines: Sequence[Line], told: Sequence[Line
     could = statistics.median(line.found["detectable"] for line in told)
     said = f"Each comparison said what it could have shown: {percent(could)} (median)."
     if found / len(lines) >= ENOUGH:
-        return f"A slowdown of {amount:.0%} is found as a rule. {said}"
-    return f"A slowdown of {amount:.0%} is not found reliably in 8 sessions of 2 s. {said}"
+        return f"A slowdown of {percent(amount)} is found as a rule. {said}"
+    return f"A slowdown of {percent(amount)} is not found reliably in 8 sessions of 2 s. {said}"
 
 
 ABOUT = """\

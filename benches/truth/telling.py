@@ -3,7 +3,8 @@
 Absent: which figures.
 """
 
-from collections.abc import Sequence
+import statistics
+from collections.abc import Iterable, Sequence
 
 from benchlab.model import quantities
 from benchlab.stats.estimates import share_interval, spread
@@ -40,9 +41,7 @@ def mean(values: Sequence[float]) -> str:
     return f"{text} (95 % interval {limits[0] * 100:+.3g} … {limits[1] * 100:+.3g} %)"
 
 
-def low_high(values: Sequence[float], say: "type[str] | None" = None) -> str:
-    """The least and the greatest of times."""
-    if not values:
-        return "-"
-    least, most = seconds(min(values)), seconds(max(values))
-    return least if least == most else f"{least}–{most}"
+def told_median(values: Iterable[float | None]) -> str:
+    """The median of those times that were given."""
+    given = [value for value in values if value is not None]
+    return seconds(statistics.median(given) if given else None)

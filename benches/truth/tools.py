@@ -71,7 +71,15 @@ def _read_wrk(text: str) -> Told:
 
 
 def _oha(seconds: float) -> Sequence[str]:
-    return ("--no-tui", "--output-format", "json", "-c", str(CLIENTS), "-z", f"{seconds:g}s")
+    return (
+        "--no-tui",
+        "--output-format",
+        "json",
+        "-c",
+        str(CLIENTS),
+        "-z",
+        f"{round(seconds * 1e3)}ms",
+    )
 
 
 def _read_oha(text: str) -> Told:

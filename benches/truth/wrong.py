@@ -73,10 +73,10 @@ def _row(every: int, lines: Sequence[Line]) -> Row:
     exact = statistics.fmean(line.found["true"] for line in lines)
     true += f"; by its own count {exact * 100:.4f} %"
     expected = "failing" if 1 / every > LIMIT else "ok"
-    means = f"Each wrong answer is counted, and above {LIMIT:.1%} the case is called failing."
+    means = f"Each wrong answer is counted, and above {percent(LIMIT)} the case is called failing."
     if 1 / every == LIMIT:
         means = (
-            f"Each wrong answer is counted; just at the limit of {LIMIT:.1%} it may go either way."
+            f"Each wrong answer is counted; at the limit, {percent(LIMIT)}, it may go either way."
         )
     elif set(states) != {expected}:
         means = f"The case should have been called {expected} each time."

@@ -1,20 +1,33 @@
 """The harness of known truths: it works, keeps what it found, and leaves nothing behind."""
 
+import contextlib
 import dataclasses
+import math
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import psutil
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT))
 
 from benches.truth import __main__ as truth  # noqa: E402
+from benches.truth import queueing  # noqa: E402
 from benches.truth.units import SHORT, Journal, Line  # noqa: E402
 
+QUICK = {
+    "slowed/10%/00": ("each request takes 10 %", "found: "),
+    "freezes/0.5s/wrk/0": ("wrk: stopped for 0.5 s", "; max 5"),
+    "wrong/500/0": ("one answer in 500", "1 failing | 1 of 4"),
+}
+"""A unit of each part that takes no time, with what its row begins with, and says."""
 LINE = Line("wrong/500/0", "2026-11-21T00:00:00", 1.0, 0.5, 0.0, "abcd", "1234", True, {})
 
 
@@ -37,14 +50,44 @@ def started(folder: Path, *options: str) -> subprocess.Popen[str]:
 def test_a_unit_is_measured_once_and_stands_in_the_table(
     tmp_path: Path, program: Callable[[str], str]
 ) -> None:
-    program("cc")
+    for name in ("cc", "wrk"):
+        program(name)
     for number in range(2):
-        harness = started(tmp_path, "--only", "wrong", "--most", "1")
-        said, _ = harness.communicate(timeout=120)
+        harness = started(tmp_path, "--only", ",".join(QUICK))
+        said, _ = harness.communicate(timeout=200)
         assert harness.returncode == 0, said
-        assert ("1 of 1: wrong/500/0" in said) == (number == 0)
-    (row,) = [line for line in (tmp_path / "TRUTH.md").read_text().splitlines() if "500" in line]
-    assert "1 failing | 1 of 4" in row
+        assert [name for name in QUICK if f": {name}\n" in said] == ([] if number else [*QUICK])
+    page = (tmp_path / "TRUTH.md").read_text()
+    for begins, told in QUICK.values():
+        (row,) = [line for line in page.splitlines() if line.startswith(f"| {begins}")]
+        assert told in row
+
+
+@pytest.mark.real
+def test_stopped_in_the_midst_it_leaves_no_process_and_goes_on(
+    tmp_path: Path, program: Callable[[str], str]
+) -> None:
+    program("cc")
+    harness = started(tmp_path, "--only", "wrong/500", "--most", "1")
+    until = time.monotonic() + 60
+    while not (about := knowing(tmp_path / "work" / "server")) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert about, "the known server was never started"
+    harness.send_signal(signal.SIGINT)
+    said, _ = harness.communicate(timeout=60)
+    assert harness.returncode == truth.INTERRUPTED, said
+    assert "goes on" in said
+    assert not knowing(tmp_path)
+    assert not list(Journal(tmp_path / "work", SHORT))
+
+
+def knowing(path: Path) -> list[str]:
+    """Command lines of processes that mention a path, but for this one's."""
+    lines = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            lines.append(" ".join(process.cmdline()))
+    return [line for line in lines if str(path) in line and "pytest" not in line.split()[:3]]
 
 
 def test_a_line_that_was_cut_off_is_measured_again(tmp_path: Path) -> None:
@@ -59,7 +102,7 @@ def test_a_line_that_was_cut_off_is_measured_again(tmp_path: Path) -> None:
 
 
 def test_parts_keep_step_and_no_two_units_have_one_name() -> None:
-    units = truth.order(truth.PARTS, SHORT, None)
+    units = truth.order(truth.PARTS, SHORT)
     assert len({unit.name for _, unit in units}) == len(units)
     half = [part.name for part, _ in units[: len(units) // 2]]
     for part in truth.PARTS:
@@ -73,3 +116,18 @@ def test_every_unit_stands_in_a_row_of_the_table(tmp_path: Path) -> None:
         rows = part.rows(journal)
         assert sum(row.of for row in rows) >= len(part.units(SHORT)), part.name
         assert not any(row.done for row in rows)
+
+
+def test_theory_of_an_exponential_law_is_that_of_the_textbook() -> None:
+    # M/M/1: the response is exponential with a mean of S / (1 - busy) (Kleinrock 1975, § 3.2).
+    service_us, busy = 200.0, 0.9
+    ends = np.exp(-np.arange(20_001) / service_us)
+    bins = {us: int(share * 1e9) for us, share in enumerate(ends[:-1] - ends[1:])}
+    found = queueing.theory(bins, busy / service_us * 1e6)
+    mean_s = service_us * 1e-6 / (1 - busy)
+    assert found.busy == pytest.approx(busy, rel=1e-3)
+    assert found.mean_s == pytest.approx(mean_s, rel=0.005)
+    assert found.p50_s == pytest.approx(math.log(2) * mean_s, rel=0.005)
+    assert found.p99_s == pytest.approx(math.log(100) * mean_s, rel=0.005)
+    with pytest.raises(ValueError, match="no steady state"):
+        queueing.theory(bins, 1.01 / service_us * 1e6)
