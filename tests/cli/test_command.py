@@ -95,8 +95,11 @@ def test_plan_starts_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     code, out, _ = said(capsys, "plan", "rest", "--json")
     assert json.loads(out)["trials"] == 80
     code, out, _ = said(capsys, "plan", "rest", "--set", "sessions={precision: 2%}")
+    assert "up at a time" not in out
     assert "80 trials or more: 10 cases × 8 to 20 sessions × 1 block, about " in out
     assert "fixed once, from their spread alone, so that intervals are ±2 % or narrower" in out
+    code, out, _ = said(capsys, "plan", "rest", "--set", "order=blocks")
+    assert "one system up at a time, each started afresh for each block" in out
     code, out, _ = said(capsys, "plan", "feature-cost")
     assert "shop: journal of shop.bundle is 969e06b66a95" in out
 
@@ -108,6 +111,7 @@ def test_plan_starts_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path)
         (["run", "quickstart", "--sessions", "5"], "5 sessions cannot answer 1 comparison"),
         (["plan", "rest", "--sessions", "7"], "take 8 sessions or more"),
         (["run", "quickstart", "--set", "load.clinets=3"], "did you mean"),
+        (["plan", "rest", "--set", "order=block"], "did you mean blocks?"),
         (["run", "quickstart", "--set", "load.duration"], "--set takes PATH=VALUE"),
         (["run", "quickstart", "--only", "fetch=eech"], "did you mean fetch=each"),
         (["run"], "name an experiment file or a study"),

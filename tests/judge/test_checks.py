@@ -16,6 +16,7 @@ from benchlab.judge.checks import (
     cores,
     floor,
     head_room,
+    idle,
     lag,
     little,
     steady,
@@ -23,7 +24,7 @@ from benchlab.judge.checks import (
     swap,
 )
 from benchlab.judge.counted import Counted
-from benchlab.judge.probed import Probed
+from benchlab.judge.probed import Line, Probed
 from benchlab.model.records import CpuSets
 
 TABLE = [
@@ -36,6 +37,7 @@ TABLE = [
     "swap",
     "clock",
     "cores",
+    "idle",
     "steady",
 ]
 
@@ -43,7 +45,9 @@ TABLE = [
 def test_a_trial_in_good_order_has_every_row_and_no_fault() -> None:
     rows = check_all(evidence())
     assert [row.name for row in rows] == TABLE
-    assert all(row.verdict == "valid" for row in rows)
+    words = {row.name: row.verdict for row in rows}
+    assert words.pop("idle") == "not-applicable"
+    assert set(words.values()) == {"valid"}
 
 
 @pytest.mark.parametrize(
@@ -246,3 +250,40 @@ def test_what_cannot_be_steady_is_not_asked_to_be() -> None:
         assert steady(evidence(going(drop, the_plan=given))).verdict == "not-applicable"
     assert steady(evidence(going(drop[20:]))).why == "trials under 5 s are not examined"
     assert steady(evidence(going([0.0] * 60))).verdict == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("cores_used", "written_per_s", "verdict"),
+    [(0.003, 0.0, "valid"), (0.013, 0.0, "valid"), (0.016, 0.0, "invalid"), (0.0, 2e6, "invalid")],
+)
+def test_systems_that_nobody_asks_are_to_keep_quiet(
+    cores_used: float, written_per_s: float, verdict: str
+) -> None:
+    row = idle(evidence(resources=resting(cores_used, written_per_s)))
+    assert row.verdict == verdict
+    certain = max(0.0, cores_used - 0.02 / 5)
+    assert row.figure == pytest.approx(max(certain, written_per_s / 1e8))
+    assert row.limit == 0.01
+    assert (row.why == "") == (verdict == "valid")
+    if verdict == "invalid":
+        assert "most of it right" in row.why
+    widened = idle(evidence(resources=resting(cores_used, written_per_s), allow={"idle": 0.1}))
+    assert widened.verdict == "valid"
+
+
+def test_where_no_other_system_is_up_none_can_disturb() -> None:
+    assert idle(evidence()).verdict == "not-applicable"
+    short = Probed(resting(0.0, 0.0).lines, 60.0)
+    assert idle(evidence(resources=short)).verdict == "unknown"
+
+
+def resting(cores_used: float, written_per_s: float) -> Probed:
+    """Two systems that nobody asks, looked at once a second; the right one does it all."""
+    at_s = np.arange(-1.0, 6.6, 1.0)
+    grows = at_s - at_s[0]
+    lines = dict(probed().lines)
+    for who, share in (("", 1.0), ("left", 0.0), ("right", 1.0)):
+        cpu = grows * cores_used / 2 * share
+        lines["idle", "cpu_user_s", who] = lines["idle", "cpu_system_s", who] = Line(at_s, cpu)
+        lines["idle", "written_bytes", who] = Line(at_s, grows * written_per_s * share)
+    return Probed(lines, 5.0)

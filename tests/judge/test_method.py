@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("stats", "judge", "host")
+ROOMS = ("stats", "judge", "host", "systems", "lab")
 NAMED = re.findall(r"`(test_\w+\.py)(?:::(\w+))?`", (ROOT / "docs" / "METHOD.md").read_text())
 
 

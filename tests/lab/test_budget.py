@@ -40,6 +40,18 @@ def test_the_time_is_trials_starts_and_null_runs(
     assert not told.is_guess
 
 
+def test_what_may_come_on_top_is_told_too(read: tuple[Experiment, tuple[Case, ...]]) -> None:
+    experiment, every = read
+    once = budget.estimate_time(experiment, every)
+    assert (once.most_sessions, once.most_s) == (3, once.total_s)
+    staged = experiment.model_copy(update={"sessions": 8, "precision": 0.02})
+    told = budget.estimate_time(staged, every)
+    assert told.most_sessions == 20
+    assert told.most_s - told.null_s == pytest.approx(2.5 * (told.total_s - told.null_s))
+    afresh = experiment.model_copy(update={"order": "blocks"})
+    assert budget.estimate_time(afresh, every).starts_s == 2 * once.starts_s
+
+
 def test_trials_that_end_by_count_make_it_a_guess() -> None:
     text = TEXT.replace("duration: 10s", "transactions: 1000")
     experiment = read_experiment(text, file="x.yaml")

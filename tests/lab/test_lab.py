@@ -56,7 +56,7 @@ def test_every_session_starts_every_system_afresh_and_measures_every_case(tmp_pa
         assert trial.measurement() is not None
         assert trial.plan()["cpus"] == list(trial.record.cpus.agent)
         sources = set(trial.probes()["source"])
-        assert sources == {"host", "system", "agent"}
+        assert sources == {"host", "system", "agent", "idle"}
     assert record.host["fingerprint"]
     assert set(record.systems) == {"left", "right"}
     order = [event.case for event in seen.of(events.TrialStarted)]

@@ -2,10 +2,11 @@
 
 import os
 import signal
+from itertools import groupby
 
 import pytest
 
-from benchlab.lab.run import orders
+from benchlab.lab.run import turns
 from benchlab.lab.stopping import StopToken
 from benchlab.lab.watch import Watch, check
 from benchlab.load.agent import Progress
@@ -78,8 +79,33 @@ def test_every_block_has_each_case_once_in_an_order_of_its_own() -> None:
         "factors: {load.clients: [1, 2, 3, 4, 5, 6]}\n"
     )
     every = cases(read_experiment(text, file="x.yaml"))
-    blocks = [tuple(c.name for c in b) for s in range(3) for b in orders(7, s, 2, every)]
+
+    def drawn(seed: int, session: int) -> list[tuple[str, ...]]:
+        order = turns(seed, session, 2, every, "resident")
+        return [tuple(case.name for number, case in order if number == b) for b in range(2)]
+
+    blocks = [block for session in range(3) for block in drawn(7, session)]
     assert all(sorted(block) == sorted(case.name for case in every) for block in blocks)
     assert len(set(blocks)) > 1
-    assert [c.name for c in orders(7, 1, 2, every)[1]] == list(blocks[3])
-    assert [c.name for c in orders(8, 1, 2, every)[1]] != list(blocks[3])
+    assert drawn(7, 1)[1] == blocks[3]
+    assert drawn(8, 1)[1] != blocks[3]
+
+
+def test_systems_that_are_up_one_at_a_time_are_started_once_a_block() -> None:
+    text = (
+        "experiment: x\nsystems: {a: {kind: sqlite}, b: {kind: sqlite}, c: {kind: sqlite}}\n"
+        "workload: {name: buddies}\nfactors: {load.clients: [1, 2, 3]}\n"
+    )
+    every = cases(read_experiment(text, file="x.yaml"))
+    firsts = set()
+    for session in range(8):
+        drawn = turns(7, session, 2, every, "blocks")
+        assert [block for block, _ in drawn] == [0] * 9 + [1] * 9
+        assert sorted(c.name for b, c in drawn if b == 1) == sorted(c.name for c in every)
+        starts = [name for name, _ in groupby((b, c.system_name) for b, c in drawn)]
+        assert len(starts) == 6, "its cases come one after the other"
+        firsts.add(starts[0][1])
+    assert len(firsts) > 1, "in an order that is drawn"
+    in_turn = turns(7, 0, 2, every, "sequential")
+    starts = [name for name, _ in groupby((c.system_name, b) for b, c in in_turn)]
+    assert starts == [(name, block) for name in ("a", "b", "c") for block in (0, 1)]

@@ -47,6 +47,7 @@ def plan(
         "sessions": experiment.sessions,
         "most_sessions": takes.most_sessions,
         "precision": experiment.precision,
+        "order": experiment.order,
         "blocks": experiment.blocks,
         "trials": takes.trials,
         "comparisons_that_count": counts,
@@ -68,7 +69,7 @@ def plan(
         size_line(takes, len(opened.cases), experiment.blocks),
         compare_line(experiment, counts),
         *([can_show] if can_show else []),
-        *precision_lines(experiment, takes.most_sessions),
+        *design_lines(experiment, takes.most_sessions),
         f"would be written to {root()}",
         *(source_line(record) for record in sources.records),
         *announced,
@@ -87,16 +88,23 @@ def size_line(takes: Any, cases: int, blocks: int) -> str:
     )
 
 
-def precision_lines(experiment: Any, most: int) -> list[str]:
-    """What decides on the number of sessions, where it was not given."""
+def design_lines(experiment: Any, most: int) -> list[str]:
+    """How systems take turns, where not all are up, and what decides on the number of sessions."""
     from benchlab.model.quantities import significant
 
+    order = {
+        "blocks": "one system up at a time, each started afresh for each block",
+        "sequential": "one system up at a time, one after the other: what order and drift do will"
+        " be in the differences",
+    }
+    turns = [order[experiment.order]] if experiment.order in order else []
     if experiment.precision is None:
-        return []
+        return turns
     wanted = f"±{significant(100 * experiment.precision)} %"
     return [
+        *turns,
         f"after {experiment.sessions} sessions their number is fixed once, from their spread alone,"
-        f" so that intervals are {wanted} or narrower; {most} at most"
+        f" so that intervals are {wanted} or narrower; {most} at most",
     ]
 
 

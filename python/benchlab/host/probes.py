@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from types import MappingProxyType
 
 import polars
 
@@ -221,6 +222,8 @@ class _Source:
     """The trees of a source's members, and their sum."""
 
     roots: Callable[[], Roots]
+    is_seldom: bool = False
+    """Whether it is looked at once a second alone, and never at its memory and threads."""
     trees: dict[str, _Tree] = field(default_factory=dict)
     walked_s: float = 0.0
     """CPU time it has cost to read what they hold, the last time."""
@@ -229,7 +232,10 @@ class _Source:
         """What its processes have spent and hold; memory where it `walks`, or for the first time.
 
         What each of their threads tells is read at both ends alone."""
-        is_edge = is_edge or not self.trees
+        if self.is_seldom and not slow:
+            return {}
+        is_edge = (is_edge or not self.trees) and not self.is_seldom
+        walks = walks and not self.is_seldom
         if slow or not self.trees:
             for member, root in self.roots().items():
                 self.trees.setdefault(member, _Tree(root)).follow(root)
@@ -289,6 +295,7 @@ class Probes:
         asked: Which servers tell their counters. Both are asked again each second, since members
             come and go.
         keep: Where rows are put every second, so that they survive the lab.
+        seldom: Further sources, of which once a second is enough.
     """
 
     def __init__(
@@ -296,8 +303,10 @@ class Probes:
         sources: Mapping[str, Callable[[], Roots]],
         asked: Callable[[], Sequence[Source]] = _nothing,
         keep: Keep | None = None,
+        seldom: Mapping[str, Callable[[], Roots]] = MappingProxyType({}),
     ) -> None:
         self._sources = {source: _Source(roots) for source, roots in sources.items()}
+        self._sources |= {source: _Source(roots, True) for source, roots in seldom.items()}
         self._files = _Files()
         self._samples, self._keep, self._asked = Samples(), keep, asked
         self._counters: dict[tuple[str, str], Counters] = {}

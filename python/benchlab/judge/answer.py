@@ -22,6 +22,8 @@ from benchlab.stats.paired import MOST_PAIRS
 TIMES, SPACE = "\u00d7", "\u00a0"
 """The multiplication sign, and the blank that keeps a figure and its unit on one line."""
 MOST_CLAUSES = 6
+IN_TURN = "sequential: what order and drift do is in the differences"
+"""Printed beside every answer of systems that did not take turns."""
 LABELS = {
     "throughput": "throughput",
     "completion_time": "completion time",
@@ -284,6 +286,11 @@ def _shades(
         more = " or more" if record.is_staged else ""
         said.append(
             f"The run was cut off after {record.sessions_done} of {record.sessions}{more} sessions."
+        )
+    if record.order == "sequential":
+        said.append(
+            "The systems were measured one after the other in each session: "
+            "what order and drift do is in the differences."
         )
     skipped = {j.result.why: j.result.system for j in cases.values() if j.result.state == "skipped"}
     said += [f"Skipped: {system} ({why.rstrip('.')})." for why, system in skipped.items()]

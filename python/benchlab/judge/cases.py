@@ -32,7 +32,7 @@ MOST_STALLS = 100
 """Of a case, so many are told one by one."""
 _ONE_IS_ENOUGH = ("head-room", "answers")
 """Rows that shade a case once one trial breaks them; trials that break others are left out."""
-_KEPT = ("steady",)
+_KEPT = ("steady", "idle")
 """Rows whose failing trials are used all the same."""
 _WORST_FIRST: tuple[CheckVerdict, ...] = ("invalid", "valid", "unknown", "not-applicable")
 

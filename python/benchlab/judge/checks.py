@@ -31,6 +31,12 @@ FLOOR = 0.2
 LITTLE = 0.05
 ERRORS = 0.001
 STEAL = 0.02
+IDLE = 0.01
+"""Of a core, or of what a slow disk writes: a third of the smallest effect that matters."""
+SLOW_DISK = 100e6
+"""Bytes a second."""
+READINGS_S = 0.02
+"""By how much CPU time may be misread: two ticks of the kernel's hundredths of a second."""
 CLOCK_STEP_S = 0.01
 """A wall clock that moves this much between two samples was set; slewing stays a hundred below."""
 ARRIVALS_SIGMA = 5.0
@@ -54,7 +60,7 @@ class Evidence:
 
 def check_all(evidence: Evidence) -> tuple[Check, ...]:
     """Every row, in the order of the method's table."""
-    rows = (lag, head_room, floor, little, answers, steal, swap, clock, cores, steady)
+    rows = (lag, head_room, floor, little, answers, steal, swap, clock, cores, idle, steady)
     return tuple(row(evidence) for row in rows)
 
 
@@ -289,6 +295,45 @@ def cores(evidence: Evidence) -> Check:
     if not system:
         return Check(name="cores", verdict="valid", why="shared: the system is not pinned")
     return Check(name="cores", verdict="valid", figure=0.0, limit=0.0, unit="cores")
+
+
+def idle(evidence: Evidence) -> Check:
+    """Systems that were up and not asked left processors and disks alone.
+
+    The figure is their processor time that is beyond doubt as a share of one core, or what they
+    wrote as a share of a slow disk's speed, whichever is greater. It withholds nothing: who is told
+    of it may end them.
+    """
+    seen, name = evidence.resources, "idle"
+    limit = evidence.allow.get(name, IDLE)
+    members = seen.members(name, "cpu_user_s")
+    if not members:
+        return _not_applicable(name, "no other system was up")
+    did = {who: told for who in members if (told := _unasked(seen, who)) is not None}
+    if "" not in did:
+        return Check(name=name, verdict="unknown", limit=limit, why="they were not sampled")
+    used_s, written = did.pop("")
+    of_disk = written / SLOW_DISK
+    of_core = max(0.0, used_s - READINGS_S) / seen.length_s
+    figure = max(of_core, of_disk)
+    row = Check(name=name, verdict="valid", figure=figure, limit=limit)
+    if figure <= limit:
+        return row
+    of_cpu = of_core >= of_disk
+    most = max(did, key=lambda who: did[who][not of_cpu], default="")
+    why = (
+        f"systems that nobody asked used {readable(used_s / seen.length_s, '')} of a core "
+        f"and wrote {readable(written, 'B/s')}, most of it {most}"
+    )
+    return row.model_copy(update={"verdict": "invalid", "why": why})
+
+
+def _unasked(seen: Probed, who: str) -> tuple[float, float] | None:
+    """Seconds of processor time and bytes a second that an idle system used and wrote."""
+    user, system = (seen.increase("idle", f"cpu_{kind}_s", who) for kind in ("user", "system"))
+    if user is None or system is None:
+        return None
+    return user + system, (seen.increase("idle", "written_bytes", who) or 0.0) / seen.length_s
 
 
 def steady(evidence: Evidence) -> Check:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Key = tuple[str, str, str]
 """Source, counter and member; the member is a core's number, or empty for the sum."""
 Kind = Literal["counter", "gauge"]
-PROCESSES = ("host", "system", "agent")
+PROCESSES = ("host", "system", "agent", "idle")
 """Sources that are not a kind of system telling of itself."""
 EDGE_S = 0.5
 """How far the samples may end before the measured part does: five samples at 10 Hz."""

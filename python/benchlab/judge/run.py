@@ -7,7 +7,7 @@ answer looks (`report`), and when trials are repeated (`lab`).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from benchlab.judge.answer import answer
+from benchlab.judge.answer import IN_TURN, answer
 from benchlab.judge.cases import CaseJudgement, judge_case, skipped
 from benchlab.judge.comparisons import compare_all
 from benchlab.judge.scaling import scalings
@@ -39,7 +39,8 @@ class Judgement:
         widened = [f"allow {name}: {limit:g}" for name, limit in self.experiment.allow.items()]
         rows = [check for judged in self.cases.values() for check in judged.result.checks]
         shared = [c.why for c in rows if c.name == "cores" and c.why.startswith("shared")]
-        return tuple(dict.fromkeys([*widened, *shared]))
+        in_turn = [IN_TURN] if self.record.order == "sequential" else []
+        return tuple(dict.fromkeys([*widened, *in_turn, *shared]))
 
 
 def judge_run(experiment: Experiment, cases: Sequence[Case], run: Run) -> Judgement:

@@ -240,6 +240,12 @@ def needs_repeat(judged: TrialJudgement, *, is_first: bool = False) -> str | Non
     return f"{failed[0].name}: {failed[0].why}" if failed else None
 
 
+def disturbed(judged: TrialJudgement) -> str | None:
+    """What systems that were idle meanwhile did, where it was too much."""
+    rows = [check for check in judged.checks if check.name == "idle"]
+    return next((f"idle: {row.why}" for row in rows if row.verdict == "invalid"), None)
+
+
 def _is_guilty(checks: tuple[Check, ...]) -> bool:
     """Whether the generator was late or at its limit, so that a shortfall is not the system's."""
     return any(c.verdict == "invalid" and c.name in ("lag", "head-room") for c in checks)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from benchlab.model.evidence import Check, Validity
 from benchlab.model.metrics import metric as metric_of
 
-ACCIDENTS = ("lag", "little", "steal", "swap", "clock")
+ACCIDENTS = ("lag", "little", "steal", "swap", "clock", "idle")
 """Rows that a repetition may mend; the others would fail again."""
 _WHOLE = ("little", "steal", "swap", "clock", "cores")
 _ALWAYS = ("lag_p99", "errors")

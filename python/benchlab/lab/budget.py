@@ -62,12 +62,13 @@ def estimate_time(experiment: Experiment, cases: Sequence[Case]) -> TimeEstimate
     sessions, blocks = experiment.sessions, experiment.blocks
     once_s = sum(_length_s(case) + TRIAL_S for case in cases)
     instances = {instance_key(case) for case in cases}
+    starts = len(instances) * sessions * (blocks if experiment.order == "blocks" else 1)
     shapes = {_shape(case) for case in cases if case.system.kind not in EMBEDDED}
     return TimeEstimate(
         trials=len(cases) * sessions * blocks,
         sessions=sessions,
         trials_s=once_s * sessions * blocks,
-        starts_s=len(instances) * sessions * START_S,
+        starts_s=starts * START_S,
         null_s=len(shapes) * (null.RUNS_S + TRIAL_S),
         is_guess=any(case.load.duration is None for case in cases),
         most_sessions=sessions if experiment.precision is None else MOST_STAGED,

@@ -1,14 +1,16 @@
 """The systems of one session: started afresh, shared by cases, loaded, and taken away in order.
 
-Cases that differ in load or in what is asked share an instance; all instances stay up, idle, until
-the session ends, where memory allows; otherwise one is up at a time. Absent: the trials.
+Cases that differ in load or in what is asked share an instance. All instances stay up, idle, until
+the session ends, where memory allows and the idle ones keep quiet; otherwise one is up at a time,
+started afresh for each block. Absent: the trials.
 """
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from benchlab.host import cores, memory
+from benchlab.host.probes import Root
 from benchlab.lab import beside, events
 from benchlab.lab.setting import Setting
 from benchlab.lab.visit import Visit
@@ -19,7 +21,7 @@ from benchlab.load.passwords import password_of
 from benchlab.load.plan import loading_plan
 from benchlab.model.cases import placing
 from benchlab.model.errors import BenchlabError, HostError, InputError
-from benchlab.model.experiment import Case
+from benchlab.model.experiment import Case, Order
 from benchlab.model.records import CpuSets
 from benchlab.model.schemes import EMBEDDED
 from benchlab.model.tree import join
@@ -35,50 +37,91 @@ SPARE_SHARE = 0.1
 class Fleet:
     """The instances of one session."""
 
-    def __init__(self, setting: Setting, session: int, cases: Sequence[Case]) -> None:
+    def __init__(
+        self, setting: Setting, session: int, cases: Sequence[Case], order: Order = "resident"
+    ) -> None:
         self._setting, self._session = setting, session
         self._cases = {instance_key(case): case for case in reversed(cases)}
+        self._names = _names(self._cases)
         self._up: dict[str, Instance] = {}
         self._visits: dict[str, Visit] = {}
         self._failed: dict[str, HostError] = {}
         self._starts = 0
         self._said: set[str] = set()
-        self.one_at_a_time = False
+        self._started_in: dict[str, int] = {}
+        self.order: Order = order
+        """How systems take turns from here on."""
+
+    @property
+    def is_resident(self) -> bool:
+        """Whether all systems are up at once."""
+        return self.order == "resident"
 
     def open(self) -> None:
         """Starts every system in an order of its own for this session; failures are kept.
 
-        Raises StoppedError when the lab is asked to stop meanwhile.
+        Where one is up at a time, each is started when its turn comes. Raises StoppedError when the
+        lab is asked to stop meanwhile.
         """
+        if not self.is_resident:
+            return
         keys = sorted(self._cases)
         random.Random(f"{self._setting.seed}/{self._session}/start").shuffle(keys)
         for key in keys:
             self._try_start(key)
             if key != keys[-1] and memory.available_share() < SPARE_SHARE:
-                self.one_at_a_time = True
-                self._say(
-                    f"session {self._session}: memory is short, so one system is up at a time"
-                )
+                self._fall_back("memory is short")
                 self.close()
                 return
 
-    def instance(self, case: Case) -> Instance:
-        """The case's system, started again where it died or had to make room.
+    def instance(self, case: Case, block: int) -> Instance:
+        """The case's system, started again where it died or its block is over.
 
         Raises HostError when it does not come up.
         """
         key = instance_key(case)
-        if self.one_at_a_time:
-            for other in [other for other in self._up if other != key]:
-                self._stop(other)
+        if not self.is_resident:
+            self._stop_others(key)
+        if self.order == "blocks" and self._started_in.get(key, block) != block:
+            self._stop(key)
         if key in self._up and (why := self._up[key].died()):
-            self._say(f"session {self._session}: {case.system_name} {why} and is started again")
+            self._say(f"session {self._session + 1}: {case.system_name} {why} and is started again")
             self._stop(key)
         if key not in self._up and key not in self._failed:
             self._try_start(key)
         if key in self._failed:
             raise self._failed[key]
+        self._started_in.setdefault(key, block)
         return self._up[key]
+
+    def idle_roots(self, case: Case) -> Mapping[str, Root]:
+        """The processes of the systems that are up and not the case's, by system and member.
+
+        Those that already ran before the lab came do not count: it could not end them.
+        """
+        own, found = instance_key(case), {}
+        for key, instance in self._up.items():
+            if key == own or self._cases[key].system.at:
+                continue
+            for member, root in instance.roots.items():
+                found[f"{self._names[key]} {member}".strip()] = root
+        return found
+
+    def stand_alone(self, case: Case, why: str) -> None:
+        """Ends all systems but the case's; each is started afresh for each block from now on."""
+        self._fall_back(why)
+        self._stop_others(instance_key(case))
+
+    def _fall_back(self, why: str) -> None:
+        self.order = "blocks"
+        self._say(
+            f"session {self._session + 1}: {why}, so from here on one system is up at a time, "
+            "started afresh for each block"
+        )
+
+    def _stop_others(self, key: str) -> None:
+        for other in [other for other in self._up if other != key]:
+            self._stop(other)
 
     def close(self) -> None:
         """Stops every system, the last started first; at once where the lab is in a hurry."""
@@ -94,6 +137,7 @@ class Fleet:
     def _stop(self, key: str) -> None:
         if key in self._visits and (left := self._visits.pop(key).end()):
             self._say(left)
+        self._started_in.pop(key, None)
         self._up.pop(key).stop(0.0 if self._setting.stop.is_urgent else GRACE_S)
 
     def _try_start(self, key: str) -> None:
@@ -184,6 +228,15 @@ class Fleet:
 
     def _say(self, text: str) -> None:
         self._setting.emit(events.Note(text))
+
+
+def _names(cases: Mapping[str, Case]) -> dict[str, str]:
+    """What each instance is called: its system's name, numbered where it has several settings."""
+    names: dict[str, str] = {}
+    for key, case in cases.items():
+        twins = sum(name.partition("#")[0] == case.system_name for name in names.values())
+        names[key] = f"{case.system_name}#{twins + 1}" if twins else case.system_name
+    return names
 
 
 def placed(case: Case) -> CpuSets:

@@ -26,7 +26,7 @@ from benchlab.lab.stopping import StopToken
 from benchlab.lab.trial import Trials, Turn
 from benchlab.load import agent
 from benchlab.model.errors import BenchlabError, HostError, InputError
-from benchlab.model.experiment import Case, Experiment
+from benchlab.model.experiment import Case, Experiment, Order
 from benchlab.model.records import RunRecord, SkippedCase
 from benchlab.store import Run, machines
 from benchlab.store.runs import RUN
@@ -87,13 +87,26 @@ def check_same(run: Run, experiment_text: str) -> None:
         )
 
 
-def orders(seed: int, session: int, blocks: int, cases: Sequence[Case]) -> list[list[Case]]:
-    """Every block of a session: each case once, in an order drawn from seed, session and block."""
+def turns(
+    seed: int, session: int, blocks: int, cases: Sequence[Case], order: Order
+) -> list[tuple[int, Case]]:
+    """A session's turns, block and case, as they are drawn from its seed.
+
+    A block has each case once. Where one system is up at a time, the cases that share a start come
+    one after the other; systems in turn have all their blocks before the next one has its first.
+    """
     drawn = []
     for block in range(blocks):
-        order = list(cases)
-        random.Random(f"{seed}/{session}/{block}").shuffle(order)
-        drawn.append(order)
+        random_of = random.Random(f"{seed}/{session}/{block}")
+        taken = list(cases)
+        random_of.shuffle(taken)
+        if order != "resident":
+            starts = list(dict.fromkeys(instance_key(case) for case in taken))
+            taken.sort(key=lambda case: starts.index(instance_key(case)))
+        drawn += [(block, case) for case in taken]
+    if order == "sequential":
+        places = list(dict.fromkeys(instance_key(case) for case in cases))
+        drawn.sort(key=lambda turn: places.index(instance_key(turn[1])))
     return drawn
 
 
@@ -183,21 +196,25 @@ class _Lab:
             events.SessionStarted(session, self._record.sessions, tuple(sorted(keys.values())))
         )
         with self._fleet(session, cases) as fleet:
-            blocks = orders(self._experiment.seed, session, self._experiment.blocks, cases)
-            turns = [(block, case) for block, order in enumerate(blocks) for case in order]
+            self._note_fall_back(session, fleet)
+            experiment = self._experiment
+            drawn = turns(experiment.seed, session, experiment.blocks, cases, fleet.order)
             out: set[str] = set()
-            for number, (block, case) in enumerate(turns, 1):
+            for number, (block, case) in enumerate(drawn, 1):
                 if self._setting.stop.is_set:
                     return
                 if case.name not in out and not self._turn(
-                    Turn(case, session, block, number, len(turns)), fleet
+                    Turn(case, session, block, number, len(drawn)), fleet
                 ):
                     out.add(case.name)
+                self._note_fall_back(session, fleet)
         self._emit(events.SessionEnded(session, self._record.sessions))
 
     @contextlib.contextmanager
     def _fleet(self, session: int, cases: Sequence[Case]) -> Iterator[Fleet]:
-        fleet = Fleet(self._setting, session, cases)
+        has_fallen_back = self._record.blocks_from is not None
+        order = "blocks" if has_fallen_back else self._experiment.order
+        fleet = Fleet(self._setting, session, cases, order)
         try:
             # Being asked to stop is a way to end, not an error.
             with contextlib.suppress(StoppedError):
@@ -208,11 +225,17 @@ class _Lab:
         finally:
             fleet.close()
 
+    def _note_fall_back(self, session: int, fleet: Fleet) -> None:
+        """Keeps that systems could not be resident: neither can they in the sessions to come."""
+        asked = self._experiment.order
+        if asked == "resident" and fleet.order != asked and self._record.blocks_from is None:
+            self._note(blocks_from=session)
+
     def _turn(self, turn: Turn, fleet: Fleet) -> bool:
         """One case's turn; false when it is not to have another one in this session."""
         case = turn.case
         try:
-            instance = fleet.instance(case)
+            instance = fleet.instance(case, turn.block)
         except HostError as error:
             self._trials.first_error = self._trials.first_error or error
             if self._has_run(case):
@@ -220,7 +243,7 @@ class _Lab:
             else:
                 self._leave_out(case, str(error))
             return False
-        record = self._trials.run(turn, instance)
+        record = self._trials.run(turn, instance, fleet)
         if record.state == "aborted":
             self._leave_out(case, "")
         return record.state in ("ok", "interrupted")
@@ -277,6 +300,7 @@ class _Lab:
                 "calibration": machines.calibration(host["fingerprint"]),
                 "versions": _versions(),
                 "systems": systems,
+                "order": self._experiment.order if self._are_several() else "",
                 "sources": self._sources.records,
                 "skipped": self._skipped_cases(),
             }
@@ -285,6 +309,10 @@ class _Lab:
             raise InputError("was begun on another machine; start anew", key=self._run.path.name)
         self._run.update(record)
         return record
+
+    def _are_several(self) -> bool:
+        """Whether there is more than one system to take turns."""
+        return len({instance_key(case) for case in self._all}) > 1
 
     def _skipped_cases(self) -> tuple[SkippedCase, ...]:
         return tuple(SkippedCase(case=name, why=why) for name, why in self._skipped.items())

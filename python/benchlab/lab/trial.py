@@ -3,17 +3,16 @@
 Absent: which trial comes when (`run`), and bringing systems up (`fleet`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from benchlab import store
 from benchlab.host.probes import Probes, Root
 from benchlab.host.processes import Process
-from benchlab.judge.run import needs_repeat
-from benchlab.judge.trial import TrialJudgement, judge_trial
+from benchlab.judge.trial import TrialJudgement, disturbed, judge_trial, needs_repeat
 from benchlab.lab import beside, events, redirects
-from benchlab.lab.fleet import placed
+from benchlab.lab.fleet import Fleet, placed
 from benchlab.lab.floors import Floors
 from benchlab.lab.setting import Setting
 from benchlab.lab.watch import Watch
@@ -27,6 +26,8 @@ from benchlab.store import Run, Trial
 from benchlab.systems import Instance, StoppedError
 
 State = Literal["ok", "died", "failed", "aborted", "interrupted"]
+Repeat = Callable[[TrialJudgement], str | None]
+"""Why a trial is to be measured again, if it is."""
 LOG_LINES = 40
 SHOWN = ("throughput", "latency_p50", "latency_p99", "errors")
 
@@ -65,18 +66,29 @@ class Trials:
         self.first_error: BenchlabError | None = None
         """The first reason why a trial could not be measured."""
 
-    def run(self, turn: Turn, instance: Instance) -> TrialRecord:
-        """Measures a case once, and once more where host or agent spoilt it or it warmed up."""
+    def run(self, turn: Turn, instance: Instance, fleet: Fleet) -> TrialRecord:
+        """Measures a case once, and once more where host or agent spoilt it or it warmed up.
+
+        Where idle systems spoil that one too, they are ended, and the case is measured alone.
+        """
         is_first = self._met.get(turn.case.name) is not instance
         self._met[turn.case.name] = instance
-        record, why = self._attempt(turn, instance, may_repeat=True, is_first=is_first)
-        if why is not None and not self._setting.stop.is_set and instance.died() is None:
+        rules: tuple[Repeat, ...] = (
+            lambda judged: needs_repeat(judged, is_first=is_first),
+            disturbed,
+            lambda judged: None,
+        )
+        for attempt, rule in enumerate(rules):
+            record, why = self._attempt(turn, instance, fleet, rule)
+            if why is None or self._setting.stop.is_set or instance.died() is not None:
+                break
             self._setting.emit(events.Note(f"{turn.case.name} is measured again: {why}"))
-            record, _ = self._attempt(turn, instance, may_repeat=False, is_first=False)
+            if attempt:
+                fleet.stand_alone(turn.case, why)
         return record
 
     def _attempt(
-        self, turn: Turn, instance: Instance, *, may_repeat: bool, is_first: bool
+        self, turn: Turn, instance: Instance, fleet: Fleet, rule: Repeat
     ) -> tuple[TrialRecord, str | None]:
         place = (turn.session, turn.block, turn.case.name)
         attempt = self._attempts.get(place, 0)
@@ -94,13 +106,13 @@ class Trials:
             cpus=cpus,
         )
         trial = self._run.new_trial(record)
-        ended = self._load(turn, instance, trial)
+        ended = self._load(turn, instance, fleet, trial)
         record = record.model_copy(update={"state": ended.state, "why": ended.why})
         judgement: TrialJudgement | None = None
         again: str | None = None
         if ended.state == "ok":
             record, judgement = self._judge(record, trial, turn.case, instance)
-            again = needs_repeat(judgement, is_first=is_first) if may_repeat else None
+            again = rule(judgement)
         elif ended.state in ("died", "aborted", "failed"):
             record = record.model_copy(update={"used": True})
         if again is not None:
@@ -123,7 +135,7 @@ class Trials:
             if not self._floors.give_up(judgement):
                 return record, judgement
 
-    def _load(self, turn: Turn, instance: Instance, trial: Trial) -> _Ended:
+    def _load(self, turn: Turn, instance: Instance, fleet: Fleet, trial: Trial) -> _Ended:
         """Runs the load beside the probes; says how it ended."""
         setting, case = self._setting, turn.case
         watch = Watch(self._experiment.abort_when, is_even=not case.load.shape)
@@ -137,7 +149,8 @@ class Trials:
             setting.emit(events.Progress(case.name, told.second, rate, told.errors, told.p99_s))
 
         sources = {"system": lambda: instance.roots}
-        probes = Probes(sources, lambda: instance.counters, trial.append_probes)
+        seldom = {"idle": lambda: fleet.idle_roots(case)}
+        probes = Probes(sources, lambda: instance.counters, trial.append_probes, seldom)
 
         def on_started(process: Process) -> None:
             probes.watch("agent", Root(process.keeper, is_keeper=True))

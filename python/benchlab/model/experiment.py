@@ -244,6 +244,10 @@ class Expression(Frozen):
     limit: float
 
 
+Order = Literal["resident", "blocks", "sequential"]
+"""How the systems of a session take turns; `blocks` starts each afresh for each block."""
+
+
 class Experiment(Frozen):
     """A whole experiment. Its systems, workload and load are those of its first case."""
 
@@ -260,6 +264,7 @@ class Experiment(Frozen):
     precision: float | None = None
     """Half the width, as a share, of the intervals that a second stage of sessions is to give."""
     blocks: int = 2
+    order: Order = "resident"
     seed: int = 1
     promises: tuple[Expression, ...] = ()
     full: dict[str, Any] = {}

@@ -141,6 +141,7 @@ def _build(root: Node, known: Known) -> Experiment:
         compare=compare,
         **sessions,
         blocks=fields.get("blocks", BLOCKS),
+        order=fields.get("order", "resident"),
         seed=fields.get("seed", 1),
         full={axis: node.plain() for axis, node in fields.get("full", {}).items()},
         allow=fields.get("allow", {}),

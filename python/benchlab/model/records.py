@@ -105,6 +105,9 @@ class TwoStage(Frozen):
     """Of the interval: Holm's strictest."""
 
 
+TakingTurns = Literal["", "resident", "blocks", "sequential"]
+
+
 class RunRecord(Frozen):
     """The recipe of a run and how far it came."""
 
@@ -121,6 +124,10 @@ class RunRecord(Frozen):
     precision: float | None = None
     two_stage: TwoStage | None = None
     """None where the number of sessions was given, or is not fixed yet."""
+    order: TakingTurns = ""
+    """How the systems took turns, as it was asked for; empty where there is one system alone."""
+    blocks_from: int | None = None
+    """The session in which systems that were to be resident began to be started for each block."""
     sessions_done: int = 0
     overrides: dict[str, Any] = {}
     """What the command line changed: `--set`, `--sessions`, `--only`, `--budget`, `--full`."""

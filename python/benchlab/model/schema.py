@@ -22,6 +22,8 @@ ABOUT: dict[str, str] = {
     "sessions": "Fresh starts of every system: the replicates. 8 with `compare`, else 3. Or"
     " `{precision: 2%}`: 8, then as many as make the intervals ±2 % wide, at most 20.",
     "blocks": "How often a session goes through all cases, in random order. 2 unless given.",
+    "order": "How systems take turns: all up and one of them asked (`resident`), each started"
+    " afresh for each block (`blocks`), or one after the other (`sequential`).",
     "seed": "Of all that is drawn; 1 unless given.",
     "promises": "Thresholds such as `latency_p99 < 50ms`; a broken one ends with exit code 1.",
     "full": "Axes that take the place of the factors' with --full.",

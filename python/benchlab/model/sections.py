@@ -566,6 +566,7 @@ ALLOWED: dict[str, Form] = {
     "lag": Quantity("s", zero=True),
     "swap": Count(low=0),
     "steady": Quantity("", zero=True, high=1.0),
+    "idle": Quantity("", zero=True, high=1.0),
 }
 """Validity rows a file may widen; `errors` is the share above which a case is failing."""
 COMPARE = Record(
@@ -623,6 +624,7 @@ TOP = Record(
         "compare": Anything(COMPARE.schema()),
         "sessions": Reading(_sessions, {"anyOf": [_SESSIONS.schema(), _STAGED.schema()]}),
         "blocks": Count(high=100),
+        "order": Choice(("resident", "blocks", "sequential")),
         "seed": Count(low=0, high=2**63 - 1),
         "promises": ListOf(Anything({"type": "string"})),
         "full": MapOf(Anything()),

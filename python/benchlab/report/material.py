@@ -216,6 +216,17 @@ class Material:
         return f"{used or 'none'} of {done}"
 
     @property
+    def taking_turns(self) -> str:
+        """How systems took turns; empty where there was one alone, or they did not."""
+        if self.record is None or self.record.order in ("", "sequential"):
+            return ""
+        since = 0 if self.record.order == "blocks" else self.record.blocks_from
+        if since is None:
+            return "all systems up at once"
+        afresh = "each system started afresh for each block"
+        return f"{afresh} from session {since + 1} on" if since else afresh
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What the lab noted beside the figures, each once."""
         return tuple(dict.fromkeys(self.record.notes)) if self.record else ()

@@ -345,6 +345,8 @@ def _rests_on(material: Material) -> Iterable[Text]:
     summary, record = material.summary, material.record
     blocks = f" × {readable.count(record.blocks, 'block')}" if record else ""
     text = Text.assemble(("Rests on ", "bold"), material.evidence + blocks)
+    if material.taking_turns:
+        text.append(f" · {material.taking_turns}")
     for label in material.labels:
         text.append(f" · {clean(label)}", style="yellow")
     yield text
