@@ -16,9 +16,9 @@ from benchlab.host.processes import Leash
 from benchlab.model.errors import HostError, InputError
 from benchlab.model.experiment import Case, System
 from benchlab.model.secrets import PASSWORD
-from benchlab.systems import KINDS, Place, redis
+from benchlab.systems import KINDS, Place, mariadb, postgresql, redis
 from benchlab.systems.members import Members, ServerKind
-from benchlab.systems.server import Recipe
+from benchlab.systems.server import Bed, Recipe
 
 pytestmark = pytest.mark.real
 
@@ -152,6 +152,54 @@ def test_files_of_the_experiment_are_served_and_stay_in_their_folder(
     with pytest.raises(InputError) as refused:
         made("nginx", files={"../nginx.conf": "events {}"})
     assert refused.value.key == 'systems.nginx.files."../nginx.conf"'
+
+
+CONFIGURATIONS: dict[str, tuple[dict[str, str], dict[str, str], str, Callable[[Bed], str]]] = {
+    "mariadb": (
+        {"my.cnf": "[mariadbd]\nmax_connections=77\nwait_timeout=900\n"},
+        {"defaults-file": "${dir}/files/my.cnf", "wait_timeout": "600"},
+        "77\t600",
+        lambda bed: mariadb.ask(bed, "SELECT @@max_connections, @@global.wait_timeout"),
+    ),
+    "postgresql": (
+        {"own.conf": "work_mem = 7MB\nport = 1\ncluster_name = 'of ${port}'\n"},
+        {"config_file": "${dir}/files/own.conf"},
+        "7MB of {port}",
+        lambda bed: " ".join(
+            postgresql.ask(bed, f"SHOW {n}") for n in ("work_mem", "cluster_name")
+        ),
+    ),
+    "redis": (
+        {"own.conf": "maxmemory 7mb\nport 1\n"},
+        {"include": "${dir}/files/own.conf"},
+        "7340032",
+        lambda bed: redis.say(bed, "CONFIG GET maxmemory").splitlines()[-1],
+    ),
+}
+"""Files, the settings that name them, and what the server then says it is set to."""
+
+
+@pytest.mark.parametrize("kind", CONFIGURATIONS)
+def test_a_configuration_of_ones_own_is_read_and_the_labs_comes_after(
+    kind: str, made: Callable[..., tuple[Case, Members]]
+) -> None:
+    files, settings, said, asked = CONFIGURATIONS[kind]
+    _, server = made(kind, files=files, settings=settings)
+    bed = server.members[""].bed
+    assert asked(bed) == said.format(port=bed.port)
+    assert KINDS[kind].describe(bed.system)["files"] == files
+    server.stop(10.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [("openldap", "unknown directive <maxsiz>"), ("nginx", 'directive "maxsiz')]
+)
+def test_what_a_file_of_ones_own_has_wrong_is_told(
+    kind: str, said: str, made: Callable[..., tuple[Case, Members]]
+) -> None:
+    with pytest.raises(HostError) as refused:
+        made(kind, files={"own.conf": "maxsiz 1;\n"}, settings={"include": "${dir}/files/own.conf"})
+    assert said in str(refused.value)
 
 
 def test_a_user_that_is_not_here_is_told(

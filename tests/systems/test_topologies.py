@@ -19,6 +19,7 @@ from benchlab.model.errors import HostError, InputError
 from benchlab.model.experiment import System
 from benchlab.model.reading import read_mapping
 from benchlab.systems import Place, kind_of
+from benchlab.systems.members import Members
 from benchlab.systems.topology import Topology
 
 pytestmark = pytest.mark.real
@@ -123,6 +124,20 @@ def test_each_part_is_killed_and_taken_back_and_a_death_is_told(
         assert time.monotonic() < deadline
         leash.listen(0.01)
     assert topology.died() == "php: was ended by signal 9"
+
+
+def test_files_of_ones_own_go_before_what_the_lab_says(
+    bring_up: Callable[[dict[str, Any]], Topology],
+) -> None:
+    shown = "<?php echo 'hello ', ini_get('precision'), ' ', ini_get('memory_limit');"
+    ini = "precision = 7\nmemory_limit = 33M\n"
+    farmed = farm(files={"index.php": shown, "php.ini": ini}, settings={"memory_limit": "44M"})
+    more = "frontend more\n  bind unix@${dir}/more\n  default_backend back\n"
+    topology = bring_up({**farmed, "files": {"more.cfg": more}})
+    assert page(topology) == "hello 7 44M"
+    front = topology.parts["site"]
+    assert isinstance(front, Members)
+    assert (front.members[""].folder / "more").is_socket()
 
 
 @pytest.mark.parametrize("enabled", [0, 1])

@@ -2,8 +2,9 @@
 
 It passes HTTP on where that is what is spoken behind it, and else the connections as they are.
 `settings` are directives of its section `defaults`; those of others begin with the section's name:
-`global.nbthread`, `backend.balance`. Servers behind it are checked twice a second and balanced in
-turn unless the settings say otherwise. Absent: TLS, and several backends.
+`global.nbthread`, `backend.balance`; `files` that end in `.cfg` bring sections of their own.
+Servers behind it are checked twice a second and balanced in turn unless the settings say otherwise.
+Absent: TLS, and several backends.
 """
 
 import csv
@@ -61,12 +62,15 @@ def recipe(bed: Bed) -> Recipe:
         },
     )
 
+    given_too = [name for name in bed.system.files if name.endswith(".cfg")]
+    more = [word for name in given_too for word in ("-f", f"{bed.folder}/files/{name}")]
+
     def answers() -> None:
         all_up(f"{bed.folder}/admin")
         reach.answers(f"{'http' if speaks_http else 'tcp'}://127.0.0.1:{bed.port}/")
 
     return Recipe(
-        start=[bed.program("haproxy"), "-db", "-f", f"{bed.folder}/haproxy.cfg"],
+        start=[bed.program("haproxy"), "-db", "-f", f"{bed.folder}/haproxy.cfg", *more],
         files={"haproxy.cfg": configuration},
         answers=answers,
     )

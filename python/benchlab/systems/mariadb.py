@@ -1,7 +1,8 @@
 """MariaDB, one server; `settings` are its own variables, as on its command line.
 
 The user `bench` logs in by a random password and may do everything in the database of that name.
-The machine's own option files are not read. Absent: clusters (`galera`), and replicas.
+No option files are read but one that `settings` name (`defaults-file`). Absent: clusters
+(`galera`), and replicas.
 """
 
 import re
@@ -14,6 +15,7 @@ from benchlab.systems.reach import NotReadyError, RefusedError, client_says
 from benchlab.systems.server import Bed, Recipe
 
 USER = "bench"
+DEFAULTS = "defaults-file"
 FIRST = f"""CREATE DATABASE IF NOT EXISTS {USER};
 CREATE OR REPLACE USER {USER}@'127.0.0.1' IDENTIFIED BY '{{password}}';
 GRANT ALL ON {USER}.* TO {USER}@'127.0.0.1';
@@ -35,7 +37,7 @@ def recipe(bed: Bed) -> Recipe:
     return Recipe(
         prepare=[
             [
-                *(bed.program("mariadb-install-db"), "--no-defaults"),
+                *(bed.program("mariadb-install-db"), defaults(bed)),
                 *(f"--datadir={bed.folder}/data", "--auth-root-authentication-method=normal"),
                 "--skip-test-db",
             ]
@@ -58,7 +60,7 @@ def heeded(bed: Bed) -> None:
 def command(bed: Bed, variables: Mapping[str, str]) -> list[str]:
     """The server's command line."""
     given = {
-        **variables,
+        **{name: value for name, value in variables.items() if name != DEFAULTS},
         "datadir": f"{bed.folder}/data",
         "bind-address": "127.0.0.1",
         "port": str(bed.port),
@@ -66,7 +68,13 @@ def command(bed: Bed, variables: Mapping[str, str]) -> list[str]:
         "pid-file": f"{bed.folder}/pid",
     }
     flags = [f"--{name}={value}" for name, value in given.items()]
-    return [bed.program("mariadbd"), "--no-defaults", *flags]
+    return [bed.program("mariadbd"), defaults(bed), *flags]
+
+
+def defaults(bed: Bed) -> str:
+    """Which option file is read, before all that stands on the command line."""
+    file = bed.settings.get(DEFAULTS)
+    return f"--{DEFAULTS}={file}" if file else "--no-defaults"
 
 
 def first(bed: Bed) -> str:

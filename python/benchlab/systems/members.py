@@ -24,7 +24,7 @@ from benchlab.systems.protocol import Ability, Place
 from benchlab.systems.reach import NotReadyError
 from benchlab.systems.server import Bed, Recipe, Server, wait_for
 
-OWN = frozenset({"settings", "environment", "program", "version"})
+OWN = frozenset({"settings", "files", "environment", "program", "version"})
 """Keys of the experiment file that every kind here takes beside those of every system."""
 TAIL_LINES = 40
 """Of all members together."""
@@ -377,11 +377,12 @@ class ServerKind:
         return self.urls(system, beds)
 
     def describe(self, system: System) -> dict[str, Any]:
-        """Version, settings and members."""
+        """Version, settings, files as given, and members."""
         first = self.needs[0]
         program = self.needed(system)[first]
         return {
             "versions": {first: program.version} if program.is_there else {},
             "settings": dict(system.settings),
+            "files": dict(system.files),
             "members": len(self.members(system)),
         }

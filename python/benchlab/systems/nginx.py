@@ -102,7 +102,7 @@ KIND = ServerKind(
     url="http://127.0.0.1:${port}",
     recipe=recipe,
     counters=counters.COUNTING,
-    keys=OWN | {"files", "instances", "before"},
+    keys=OWN | {"instances", "before"},
     members=numbered,
     passes=("http", "fastcgi"),
 )

@@ -1,10 +1,11 @@
 """PHP's own process manager, which speaks FastCGI: it stands behind a web server that speaks HTTP.
 
 `settings` are directives of php.ini, such as `opcache.enable`, and those of its pool, such as
-`pm.max_children`; `files` are the scripts. The machine's php.ini is not read; which extensions
-there are is what the machine's packages have switched on. Scripts see what stands behind them in
-their environment. Its status is told on a socket of its own (`pm.status_listen`, `pm.status_path`),
-where no request waits behind the load. Absent: several pools.
+`pm.max_children`; `files` are the scripts, and a `php.ini` to begin with, since the machine's is
+not read. Which extensions there are is what the machine's packages have switched on. Scripts see
+what stands behind them in their environment. Its status is told on a socket of its own
+(`pm.status_listen`, `pm.status_path`), where no request waits behind the load. Absent: several
+pools.
 """
 
 import json
@@ -57,6 +58,8 @@ def recipe(bed: Bed) -> Recipe:
         port=bed.port,
         pool="\n".join(f"{name} = {value}" for name, value in pool.items()),
     )
+    # One of the file's own is read first; it lies with the scripts.
+    ini = f"{bed.folder}/{'files/' if 'php.ini' in bed.system.files else ''}php.ini"
     flags = [word for name, value in directives.items() for word in ("-d", f"{name}={value}")]
 
     def answers() -> None:
@@ -75,7 +78,7 @@ def recipe(bed: Bed) -> Recipe:
     return Recipe(
         start=[
             *(bed.program("php-fpm"), "--nodaemonize", "--force-stderr"),
-            *("-c", f"{bed.folder}/php.ini", *flags, "-y", f"{bed.folder}/pool.conf"),
+            *("-c", ini, *flags, "-y", f"{bed.folder}/pool.conf"),
         ],
         files={"php.ini": "", "pool.conf": configuration, "unknown.php": UNKNOWN},
         user="www-data",
@@ -90,5 +93,5 @@ KIND = ServerKind(
     url="fastcgi://127.0.0.1:${port}${dir}/files",
     recipe=recipe,
     counters=counters.COUNTING,
-    keys=OWN | {"files", "before"},
+    keys=OWN | {"before"},
 )

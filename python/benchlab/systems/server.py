@@ -67,9 +67,9 @@ class Bed:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The file's `settings`, as text; those that are null are left out."""
+        """The file's `settings`, as text, with port and folder filled in; without those of null."""
         given = self.system.settings.items()
-        return {name: str(value) for name, value in given if value is not None}
+        return {name: self.filled(str(value)) for name, value in given if value is not None}
 
     def sections(self, names: Sequence[str], default: str) -> dict[str, dict[str, str]]:
         """The settings by the section that each names before a dot: `global.maxconn`."""
@@ -82,9 +82,9 @@ class Bed:
                 found[default][name] = value
         return found
 
-    def filled(self, url: str) -> str:
-        """A URL with its port and folder in place of their mentions."""
-        return url.replace("${port}", str(self.port)).replace("${dir}", str(self.folder))
+    def filled(self, text: str) -> str:
+        """A text with its port and folder in place of their mentions."""
+        return text.replace("${port}", str(self.port)).replace("${dir}", str(self.folder))
 
     def program(self, name: str) -> str:
         """Where a program is. Raises HostError, saying how to get it, where it is not."""
