@@ -79,11 +79,18 @@ def test_without_pairs_the_first_stage_is_all_there_is() -> None:
 
 
 def test_what_is_known_so_far_is_a_width() -> None:
-    assert so_far(scattered(0.03), done=1).widest() is None
-    two, eight = (so_far(scattered(0.03, 0.3), done=done).widest() for done in (2, 8))
-    assert two is not None and eight is not None
-    assert eight == pytest.approx(math.expm1(2.364624 * 0.03 / math.sqrt(8)), rel=0.01)
-    assert two > eight
+    assert so_far(scattered(0.03), done=2).outlook() is None
+    three, eight = (so_far(scattered(0.03, 0.3), done=done).outlook() for done in (3, 8))
+    assert three is not None and eight is not None
+    assert eight.now == eight.at_end
+    assert eight.now == pytest.approx(math.expm1(2.364624 * 0.03 / math.sqrt(8)), rel=0.01)
+    assert three.now > 2 * three.at_end
+    # It is the same wherever the effect lies.
+    there = so_far(scattered(0.03), done=8).outlook()
+    assert there is not None and there.now == pytest.approx(eight.now, rel=0.01)
+    fixed = so_far(scattered(0.03)).fix(0.02, 8)
+    staged = SoFar(EXPERIMENT, PAIR, staged_run(13, fixed)).outlook()  # type: ignore[arg-type]
+    assert staged is not None and staged.now == pytest.approx(fixed.half_width, rel=0.01)
 
 
 def staged_run(sessions: int, fixed: TwoStage | None) -> FakeRun:

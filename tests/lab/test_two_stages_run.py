@@ -53,6 +53,10 @@ def test_the_number_is_fixed_once_and_kept(tmp_path: Path, monkeypatch: pytest.M
     assert fixed.needed > 9 and fixed.spread > 0
     (started,) = seen.of(events.RunStarted)
     assert (started.sessions, started.most_sessions) == (8, 20)
+    ended = seen.of(events.SessionEnded)
+    assert [event.session for event in ended] == list(range(8))
+    assert [event.outlook is not None for event in ended] == [False] * 2 + [True] * 6
+    assert started.is_blind
     assert [note for note in record.notes if note == precision.sentence(fixed)]
 
     monkeypatch.setattr(precision, "MOST_STAGED", 12)

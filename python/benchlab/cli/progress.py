@@ -1,13 +1,20 @@
-"""Progress: one live line on a terminal, a line a trial without one, nothing when quiet."""
+"""Progress: one live line on a terminal, a line a trial without one, nothing when quiet.
+
+Where a verdict is to be given, no figure is shown before it: whoever sees how a comparison stands
+is tempted to end it while it stands well. What is told is how far the run is, what went wrong, and
+how wide its intervals are. Absent: the answer (`answering`).
+"""
 
 from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
 from rich.text import Text
 
+from benchlab.judge.precision import Outlook
 from benchlab.lab import events
 from benchlab.lab.budget import TimeEstimate
 from benchlab.model import quantities
+from benchlab.model.quantities import significant
 
 
 def counted(number: int, noun: str) -> str:
@@ -27,6 +34,16 @@ def takes_told(estimate: TimeEstimate) -> str:
     return f"about {length}{' or so' if estimate.is_guess else ''}"
 
 
+def outlook_told(event: events.SessionEnded) -> str:
+    """`session 4/8 counts: intervals are ±5.2 % now, about ±2.6 % at the end; the verdict then`."""
+    assert event.outlook is not None
+    now, end = (f"±{significant(100 * x)} %" for x in (event.outlook.now, event.outlook.at_end))
+    head = f"session {event.session + 1}/{event.of} counts: intervals are {now}"
+    if event.session + 1 == event.of:
+        return head
+    return f"{head} now, about {end} at the end; the verdict comes then"
+
+
 class Display:
     """Shows the lab's events on standard error, so that standard output is the answer alone."""
 
@@ -34,6 +51,7 @@ class Display:
         self.console = Console(stderr=True, highlight=False, emoji=False, quiet=quiet)
         self.live: Live | None = None
         self.where = ""
+        self.is_blind = False
         if self.console.is_terminal and not quiet:
             self.live = Live(console=self.console, refresh_per_second=4, transient=True)
 
@@ -73,6 +91,8 @@ class Display:
                 self._progress(event)
             case events.TrialEnded():
                 self._ended(event)
+            case events.SessionEnded(outlook=Outlook()):
+                self._line(f"[dim]{outlook_told(event)}[/]")
             case events.Skipped():
                 session = "" if event.session is None else f" in session {event.session + 1}"
                 self._line(
@@ -89,6 +109,7 @@ class Display:
                 pass
 
     def _started(self, event: events.RunStarted) -> None:
+        self.is_blind = event.is_blind
         done = f", {event.sessions_done} done already" if event.sessions_done else ""
         self._line(
             f"[bold]{escape(event.experiment)}[/]: {counted(len(event.cases), 'case')} × "
@@ -98,8 +119,12 @@ class Display:
 
     def _progress(self, event: events.Progress) -> None:
         phase = "warm-up" if event.second < 0 else f"{event.second + 1} s"
-        p99 = "" if event.p99_s is None else f", p99 {quantities.format(event.p99_s, 's')}"
         errors = f", {event.errors} errors" if event.errors else ""
+        if self.is_blind:
+            answers = "" if event.rate else ", no answers"
+            self._now(f"{self.where}  {phase}{answers}{errors}")
+            return
+        p99 = "" if event.p99_s is None else f", p99 {quantities.format(event.p99_s, 's')}"
         rate = quantities.format(event.rate, "1/s")
         self._now(f"{self.where}  {phase}: {rate}{p99}{errors}")
 
@@ -109,7 +134,7 @@ class Display:
         shown = [
             f"{name} {quantities.format(value, unit)}"
             for name, unit in (("throughput", "1/s"), ("latency_p99", "s"))
-            if (value := event.figures.get(name)) is not None
+            if (value := event.figures.get(name)) is not None and not self.is_blind
         ]
         state = "" if event.state == "ok" and event.used else f" [yellow]{event.state}[/]"
         why = f" ({escape(event.why)})" if event.why else ""

@@ -5,6 +5,7 @@ sees an effect before the end is tempted to end there. Absent: verdicts (`compar
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import expm1, isfinite, log1p
 
 from benchlab.judge.comparisons import Cell, cells
@@ -14,14 +15,25 @@ from benchlab.judge.trial import judge_trial
 from benchlab.model.experiment import Case, Experiment
 from benchlab.model.quantities import significant
 from benchlab.model.records import TwoStage
+from benchlab.stats.estimates import Spread
 from benchlab.stats.family import FEWEST_COUNTING
 from benchlab.stats.paired import Paired, pair
 from benchlab.stats.precision import MOST_STAGED, fewest, half_width, level, sessions_for
 from benchlab.store import Run
 from benchlab.store.runs import RUN
 
+FEWEST_FREEDOM = 2
 Values = Mapping[str, Mapping[str, float]]
 """Of one session, by case and metric: what could be used."""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """Half the width, as a share, of the widest interval: the plain 95 % one that is printed."""
+
+    now: float
+    at_end: float
+    """After all sessions there are to be, with the spread seen so far."""
 
 
 class SoFar:
@@ -47,14 +59,24 @@ class SoFar:
         """How many count."""
         return len(self._cells)
 
-    def widest(self) -> float | None:
-        """Half the width of the widest interval so far, as a share; None where none has one yet.
+    def outlook(self) -> Outlook | None:
+        """How wide intervals are; None for fewer than three pairs, whose spread says little."""
+        record = self._run.record
+        stage = record.two_stage
+        first = stage.first if stage else None
+        pairs = [paired for _, paired in self._pairs() if paired.by == "ratio"]
+        spreads = [replace(paired, first=first).spread for paired in pairs]
+        known = [spread for spread in spreads if spread.freedom >= FEWEST_FREEDOM]
+        if not known:
+            return None
+        all_sessions = record.sessions
 
-        The plain 95 % interval, as it will be printed.
-        """
-        spreads = [paired.spread for _, paired in self._pairs() if paired.by == "ratio"]
-        known = [half_width(s.sd, s.count, s.freedom, level(1)) for s in spreads if s.freedom > 0]
-        return expm1(max(known)) if known else None
+        def at_end(spread: Spread) -> float:
+            freedom = spread.freedom if stage else all_sessions - 1
+            return half_width(spread.sd, all_sessions, freedom, level(1))
+
+        now = max(half_width(s.sd, s.count, s.freedom, level(1)) for s in known)
+        return Outlook(expm1(now), expm1(max(map(at_end, known))))
 
     def fix(self, precision: float, first: int) -> TwoStage:
         """The number of sessions, from the spread of the first stage and nothing else.

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchlab.judge.precision import Outlook
 from benchlab.lab.budget import TimeEstimate
 
 
@@ -23,6 +24,8 @@ class RunStarted:
     sessions_done: int
     blocks: int
     estimate: TimeEstimate
+    is_blind: bool = False
+    """Whether figures are to be kept back, since a verdict is to be given at the end."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +129,12 @@ class Note:
 
 @dataclass(frozen=True)
 class SessionEnded:
-    """Every system of the session is gone again."""
+    """Every system of the session is gone again, and its trials count."""
 
     session: int
     of: int
+    outlook: Outlook | None = None
+    """How wide the intervals of what is compared are; None where that is not known yet."""
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from benchlab.load import agent
 from benchlab.model.errors import BenchlabError, HostError, InputError
 from benchlab.model.experiment import Case, Experiment, Order
 from benchlab.model.records import RunRecord, SkippedCase
+from benchlab.stats.family import explores
 from benchlab.store import Run, machines
 from benchlab.store.runs import RUN
 from benchlab.systems import StoppedError, instance_key, kind_of
@@ -133,6 +134,7 @@ class _Lab:
         self._record = self._begin()
         self._trials = Trials(self._setting, experiment, run)
         self._so_far = precision.SoFar(experiment, cases, run)
+        self._is_blind = self._so_far.comparisons > 0 and not explores(experiment.sessions)
 
     def work(self) -> RunRecord:
         """All sessions that are left."""
@@ -148,6 +150,7 @@ class _Lab:
                 record.sessions_done,
                 record.blocks,
                 takes,
+                self._is_blind,
             )
         )
         for name, why in self._skipped.items():
@@ -162,6 +165,8 @@ class _Lab:
                 self._session(session)
                 if not self._setting.stop.is_set:
                     self._note(sessions_done=session + 1)
+                    outlook = self._so_far.outlook() if self._is_blind else None
+                    self._emit(events.SessionEnded(session, self._record.sessions, outlook))
         except BaseException:
             self._finish("interrupted")
             raise
@@ -208,7 +213,6 @@ class _Lab:
                 ):
                     out.add(case.name)
                 self._note_fall_back(session, fleet)
-        self._emit(events.SessionEnded(session, self._record.sessions))
 
     @contextlib.contextmanager
     def _fleet(self, session: int, cases: Sequence[Case]) -> Iterator[Fleet]:
