@@ -59,6 +59,12 @@ def test_where_the_effect_lies_has_no_part_in_it() -> None:
 def test_little_spread_needs_no_second_stage() -> None:
     fixed = so_far(scattered(0.01)).fix(0.02, 8)
     assert fixed.sessions == fixed.needed == 8
+    assert "scatter by 1 %, and these give ±0.84" in sentence(fixed)
+    assert "where ±2 % was asked for" in sentence(fixed)
+
+
+def test_sessions_that_are_alike_say_nothing_of_precision() -> None:
+    assert so_far(scattered(0.0)).outlook() is None
 
 
 def test_what_twenty_sessions_do_not_give_is_said() -> None:

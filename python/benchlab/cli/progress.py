@@ -138,7 +138,8 @@ class Display:
         ]
         state = "" if event.state == "ok" and event.used else f" [yellow]{event.state}[/]"
         why = f" ({escape(event.why)})" if event.why else ""
-        self._line(f"{escape(self.where)}{state}{why}  {', '.join(shown)}")
+        figures = f"  {', '.join(shown)}" if shown else ""
+        self._line(f"{escape(self.where)}{state}{why}{figures}")
 
     def _line(self, markup: str) -> None:
         self.console.print(markup, soft_wrap=True)

@@ -66,7 +66,8 @@ class SoFar:
         first = stage.first if stage else None
         pairs = [paired for _, paired in self._pairs() if paired.by == "ratio"]
         spreads = [replace(paired, first=first).spread for paired in pairs]
-        known = [spread for spread in spreads if spread.freedom >= FEWEST_FREEDOM]
+        # Sessions that are alike to the last digit say nothing of how sure their mean is.
+        known = [spread for spread in spreads if spread.freedom >= FEWEST_FREEDOM and spread.sd > 0]
         if not known:
             return None
         all_sessions = record.sessions
@@ -163,15 +164,15 @@ def sentence(stage: TwoStage) -> str:
     head = f"after {stage.first} sessions their number was fixed at {stage.sessions}"
     if not stage.comparison:
         return f"{head}: no comparison that counts had a spread to go by"
-    seen = (
-        f"log ratios of {stage.comparison} scatter by {significant(100 * stage.spread)} %, so that "
-        f"{wanted} (t with {stage.freedom} degrees of freedom at level {stage.level:.3g}) takes "
-        f"{stage.needed}"
-    )
-    if stage.needed <= stage.sessions:
-        return f"{head}: {seen}"
+    seen = f"log ratios of {stage.comparison} scatter by {significant(100 * stage.spread)} %"
+    by = f"(t with {stage.freedom} degrees of freedom at level {stage.level:.3g})"
     reached = f"±{significant(100 * stage.half_width)} %"
-    return f"{head}, the most there are: {seen}, and {stage.sessions} give {reached}"
+    if stage.needed <= stage.first:
+        return f"{head}: {seen}, and these give {reached} {by} where {wanted} was asked for"
+    takes = f"{seen}, so that {wanted} {by} takes {stage.needed}"
+    if stage.needed <= stage.sessions:
+        return f"{head}: {takes}"
+    return f"{head}, the most there are: {takes}, and {stage.sessions} give {reached}"
 
 
 def _value(session: Values, case: str, metric: str) -> float | None:
