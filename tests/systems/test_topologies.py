@@ -126,6 +126,20 @@ def test_each_part_is_killed_and_taken_back_and_a_death_is_told(
     assert topology.died() == "php: was ended by signal 9"
 
 
+def test_what_php_reads_in_its_own_way_is_no_other_value(
+    bring_up: Callable[[dict[str, Any]], Topology],
+) -> None:
+    given = {
+        **{"error_reporting": "E_ALL & ~E_NOTICE", "display_errors": "On", "log_errors": "no"},
+        **{"memory_limit": -1, "include_path": ".:/usr/share/php", "date.timezone": "Europe/Rome"},
+        **{"opcache.memory_consumption": 64, "opcache.validate_timestamps": "Off"},
+        **{"realpath_cache_size": "8M", "session.name": "A_B", "arg_separator.output": "&amp;"},
+    }
+    php = {"kind": "php-fpm", "settings": given, "files": {"index.php": "<?php echo 'hello';"}}
+    topology = bring_up({"kind": "nginx", "before": {"php": php}})
+    assert page(topology) == "hello"
+
+
 def test_files_of_ones_own_go_before_what_the_lab_says(
     bring_up: Callable[[dict[str, Any]], Topology],
 ) -> None:
@@ -188,7 +202,24 @@ def test_a_database_behind_a_balancer_is_asked_as_a_database(
     ("system", "said"),
     [
         (farm(settings={"opcache.enabel": 1}), "php: PHP knows no directive `opcache.enabel`"),
+        (
+            farm(settings={"memory_limit": "10X"}),
+            "php: PHP has `memory_limit` at `128M`, and does not take `10X`",
+        ),
+        (farm(settings={"opcache.memory_consumption": "4"}), "does not take `4`"),
         (farm(settings={"pm.max_childen": 1}), "unknown entry 'pm.max_childen'"),
+        (
+            {**farm(), "settings": {"global.maxconn": -1}},
+            "would take `maxconn -1` for another number",
+        ),
+        (
+            {
+                "kind": "haproxy",
+                "settings": {"balance": "uri"},
+                "before": {"kv": {"kind": "redis"}},
+            },
+            "site: Layer 7 hash not possible for backend 'back'",
+        ),
         ({**farm(), "settings": {"blance": "source"}}, "unknown keyword 'blance' in 'defaults'"),
         (
             {**farm(), "settings": {"global.nbthreads": 2}},

@@ -18,7 +18,7 @@ from benchlab.model.experiment import System
 from benchlab.systems import mariadb
 from benchlab.systems.members import OWN, ServerKind
 from benchlab.systems.reach import NotReadyError
-from benchlab.systems.server import Bed, Recipe, Server
+from benchlab.systems.server import Bed, Recipe, Server, heeded
 
 NODES = 3
 GIVEN_S = 600.0
@@ -58,7 +58,7 @@ def recipe(bed: Bed) -> Recipe:
         said = status(bed, "wsrep_local_state_comment")
         if said != "Synced":
             raise NotReadyError(f"its state is {said or 'none'}")
-        mariadb.heeded(bed)
+        heeded(bed, mariadb.OTHERWISE)
 
     return dataclasses.replace(
         mariadb.recipe(bed),

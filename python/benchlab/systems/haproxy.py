@@ -8,17 +8,19 @@ Absent: TLS, and several backends.
 """
 
 import csv
+import re
 import socket
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
+from benchlab.model.errors import HostError
 from benchlab.model.schemes import SCHEMES
 from benchlab.systems import reach
 from benchlab.systems.behind import THROUGH
 from benchlab.systems.counters import haproxy as counters
 from benchlab.systems.members import OWN, ServerKind
 from benchlab.systems.reach import ANSWER_S, NotReadyError
-from benchlab.systems.server import Bed, Recipe
+from benchlab.systems.server import Bed, Recipe, heeded
 
 SECTIONS = ("global", "frontend", "backend")
 FRESH = {
@@ -42,6 +44,14 @@ backend back
 {servers}
 {backend}
 """
+NUMBERS = frozenset(
+    "maxconn retries backlog fullconn ulimit-n maxconnrate maxsessrate tune.maxaccept".split()
+)
+"""Directives that it reads as far as they are digits, and else as 0, without a word."""
+OTHERWISE = re.compile(
+    r"\[WARNING\].*? : config : (?:parsing \[\S+\] ?: )?(.+ (?:ignored|Falling back) .+)"
+)
+"""How it says that it passes over a line, or goes on with something else than it says."""
 GOOD = ("UP", "no check")
 
 
@@ -50,6 +60,10 @@ def recipe(bed: Bed) -> Recipe:
     ((name, urls),) = bed.behind.items()
     given = bed.sections(SECTIONS, "defaults")
     given["defaults"] = {**FRESH, **given["defaults"]}
+    for directive, value in (each for found in given.values() for each in found.items()):
+        if directive in NUMBERS and not value.isdecimal():
+            wrong = f"`{directive} {value}` for another number: give a whole one"
+            raise HostError(f"haproxy would take {wrong}")
     speaks_http = urlsplit(urls[0]).scheme == "http"
     configuration = CONFIGURATION.format(
         folder=bed.folder,
@@ -67,6 +81,7 @@ def recipe(bed: Bed) -> Recipe:
 
     def answers() -> None:
         all_up(f"{bed.folder}/admin")
+        heeded(bed, OTHERWISE)
         reach.answers(f"{'http' if speaks_http else 'tcp'}://127.0.0.1:{bed.port}/")
 
     return Recipe(

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from benchlab.model.secrets import MENTION
 from benchlab.systems.counters import mariadb as counters
 from benchlab.systems.members import ServerKind
-from benchlab.systems.reach import NotReadyError, RefusedError, client_says
-from benchlab.systems.server import Bed, Recipe
+from benchlab.systems.reach import NotReadyError, client_says
+from benchlab.systems.server import Bed, Recipe, heeded
 
 USER = "bench"
 DEFAULTS = "defaults-file"
@@ -32,7 +32,7 @@ def recipe(bed: Bed) -> Recipe:
     def answers() -> None:
         if (said := ask(bed, "SELECT 42")) != "42":
             raise NotReadyError(f"it answers {said!r}")
-        heeded(bed)
+        heeded(bed, OTHERWISE)
 
     return Recipe(
         prepare=[
@@ -48,13 +48,6 @@ def recipe(bed: Bed) -> Recipe:
         answers=answers,
         data="data",
     )
-
-
-def heeded(bed: Bed) -> None:
-    """Raises RefusedError where it warns that it took a variable for another than it was given."""
-    log = bed.folder.parent / "log"
-    if otherwise := OTHERWISE.search(log.read_text("utf-8", "replace")):
-        raise RefusedError(otherwise[1])
 
 
 def command(bed: Bed, variables: Mapping[str, str]) -> list[str]:

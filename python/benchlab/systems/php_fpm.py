@@ -34,24 +34,30 @@ clear_env = no
 catch_workers_output = yes
 {pool}
 """
-UNKNOWN = """<?php
-$given = json_decode($_SERVER["DIRECTIVES"]);
-echo json_encode(array_values(array_filter($given, fn($name) => ini_get($name) === false)));
+TAKEN = """<?php
+$other = [];
+foreach (json_decode($_SERVER["DIRECTIVES"], true) as $name => $value) {
+    $taken = ini_get($name);
+    $meant = @parse_ini_string("x = $value")["x"] ?? $value;
+    if ($taken !== $value && $taken !== $meant) $other[] = [$name, $taken];
+}
+echo json_encode($other);
 """
-"""Says which directives PHP does not know, since by itself it passes over them."""
+"""Says which directives PHP does not know, or has taken for something else than was given: by
+itself it passes over both. What it means by `On` and the like, its own reader of php.ini says."""
 
 
 def recipe(bed: Bed) -> Recipe:
     """What php.ini would hold stands on the command line, and the pool in a file of its own."""
     pool = {"pm": "static", "pm.max_children": "8", "listen.backlog": "4096"}
-    given: list[str] = []
+    given: dict[str, str] = {}
     directives = dict(DIRECTIVES)
     for name, value in bed.settings.items():
         if name == "pm" or name.startswith(POOL[1:]):
             pool[name] = value
         else:
             directives[name] = value
-            given.append(name)
+            given[name] = value
     pool |= {"pm.status_listen": f"{bed.folder}/{counters.SOCKET}", "pm.status_path": counters.PATH}
     configuration = CONFIGURATION.format(
         folder=bed.folder,
@@ -63,24 +69,26 @@ def recipe(bed: Bed) -> Recipe:
     flags = [word for name, value in directives.items() for word in ("-d", f"{name}={value}")]
 
     def answers() -> None:
-        asked = {"SCRIPT_FILENAME": f"{bed.folder}/unknown.php", "DIRECTIVES": json.dumps(given)}
+        asked = {"SCRIPT_FILENAME": f"{bed.folder}/taken.php", "DIRECTIVES": json.dumps(given)}
         try:
             with socket.create_connection(("127.0.0.1", bed.port), ANSWER_S) as there:
                 said = fastcgi.ask(there, {**asked, "REQUEST_METHOD": "GET"})
-            unknown = json.loads(said)
+            other = json.loads(said)
         except OSError as error:
             raise NotReadyError(f"nobody answers ({error.strerror or error})") from error
         except ValueError as error:
             raise NotReadyError(f"it answers {said!r}") from error
-        if unknown:
-            raise RefusedError(f"PHP knows no directive `{unknown[0]}`")
+        for name, taken in other:
+            if taken is False:
+                raise RefusedError(f"PHP knows no directive `{name}`")
+            raise RefusedError(f"PHP has `{name}` at `{taken}`, and does not take `{given[name]}`")
 
     return Recipe(
         start=[
             *(bed.program("php-fpm"), "--nodaemonize", "--force-stderr"),
             *("-c", ini, *flags, "-y", f"{bed.folder}/pool.conf"),
         ],
-        files={"php.ini": "", "pool.conf": configuration, "unknown.php": UNKNOWN},
+        files={"php.ini": "", "pool.conf": configuration, "taken.php": TAKEN},
         user="www-data",
         answers=answers,
     )

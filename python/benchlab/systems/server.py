@@ -8,6 +8,7 @@ one or several of them a system (`members`).
 
 import os
 import pwd
+import re
 import shlex
 import shutil
 import signal
@@ -301,6 +302,17 @@ class Server:
                 why = f"its user `{self.recipe.user}` may not enter {above}"
                 what = "set TMPDIR to a folder that all users may enter, such as /tmp"
                 raise HostError(f"{self.name}: {why}: {what}")
+
+
+def heeded(bed: Bed, otherwise: re.Pattern[str]) -> None:
+    """Raises RefusedError where a server's log says that it was not set as it was told.
+
+    Args:
+        otherwise: What it says then; the first group is told.
+    """
+    for log in (bed.folder.parent / "log", *bed.folder.glob("*.log")):
+        if log.exists() and (said := otherwise.search(log.read_text("utf-8", "replace"))):
+            raise RefusedError(said[1])
 
 
 def _account(user: str) -> pwd.struct_passwd:

@@ -8,6 +8,7 @@ named; directives that may stand several times take a list: `rt_field: title, bo
 It asks for no password; it listens on loopback alone. Absent: distributed indexes.
 """
 
+import re
 import socket
 import struct
 from collections.abc import Mapping
@@ -16,12 +17,16 @@ from typing import BinaryIO
 from benchlab.systems.counters import sphinx as counters
 from benchlab.systems.members import ServerKind
 from benchlab.systems.reach import ANSWER_S, NotReadyError
-from benchlab.systems.server import Bed, Recipe
+from benchlab.systems.server import Bed, Recipe, heeded
 
 INDEX = "docs"
 SECTIONS = ("searchd", "indexer", "source")
 SEVERAL = ("rt_field", "rt_attr_", "sql_attr_", "csvpipe_field", "csvpipe_attr_")
 """How directives begin that stand once for each field or attribute."""
+OTHERWISE = re.compile(
+    r"WARNING: ('.* parse error .*|unknown .*, defaulting to .*|key .* removed .*)"
+)
+"""How it says that it goes on with something else than a line says."""
 
 
 def recipe(bed: Bed) -> Recipe:
@@ -49,11 +54,16 @@ def recipe(bed: Bed) -> Recipe:
     text += block("indexer", given["indexer"])
     text += block("searchd", {"workers": "threads", **given["searchd"], **fixed})
     indexer = [bed.program("indexer"), "--quiet", "--config", conf, INDEX]
+
+    def answered() -> None:
+        answers(bed.port)
+        heeded(bed, OTHERWISE)
+
     return Recipe(
         prepare=[indexer] if given["source"] else [],
         start=[bed.program("searchd"), "--nodetach", "--config", conf],
         files={"sphinx.conf": text, "data/.keep": ""},
-        answers=lambda: answers(bed.port),
+        answers=answered,
         data="data",
     )
 
