@@ -44,9 +44,8 @@ backend back
 {servers}
 {backend}
 """
-NUMBERS = frozenset(
-    "maxconn retries backlog fullconn ulimit-n maxconnrate maxsessrate tune.maxaccept".split()
-)
+NUMBERS = {"maxconn", "maxconnrate", "maxsessrate", "retries", "backlog", "fullconn", "ulimit-n"}
+NUMBERS |= {"tune.maxaccept"}
 """Directives that it reads as far as they are digits, and else as 0, without a word."""
 OTHERWISE = re.compile(
     r"\[WARNING\].*? : config : (?:parsing \[\S+\] ?: )?(.+ (?:ignored|Falling back) .+)"
