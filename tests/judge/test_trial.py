@@ -87,6 +87,16 @@ def test_only_an_open_load_is_overloaded() -> None:
     assert shortfall(counted(rate=20_000, done_share=0.5)) == 0.0
 
 
+def test_what_comes_all_at_once_at_the_end_is_no_shortfall() -> None:
+    seen = counted(rate=100, open_at=100.0)
+    slots = dict(seen.slots)
+    slots["completed"] = slots["completed"].copy()
+    slots["completed"][-1] -= 8
+    assert shortfall(replace(seen, slots=slots)) == 0.0
+    slots["completed"][-15] -= 8
+    assert shortfall(replace(seen, slots=slots)) == pytest.approx(16)
+
+
 def test_what_is_under_way_at_the_end_is_no_shortfall() -> None:
     # Twenty per second of half a second each: ten are under way, and eight of a hundred missing.
     seen = counted(rate=20, service_ns=500 * MS, open_at=20.0, done_share=0.92)

@@ -6,8 +6,8 @@ from itertools import groupby
 
 import pytest
 
-from benchlab.lab.run import turns
 from benchlab.lab.stopping import StopToken
+from benchlab.lab.turns import turns
 from benchlab.lab.watch import Watch, check
 from benchlab.load.agent import Progress
 from benchlab.model.cases import cases

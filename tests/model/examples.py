@@ -89,6 +89,21 @@ systems:
 workload: {mix: {page: {get: /}}}
 """
 
+SEARCH = """\
+experiment: busy-hour
+systems: {site: {at: "http://127.0.0.1:8080/"}}
+workload: {mix: {page: {get: /}}}
+load:
+  find: highest rate
+  keep: [latency_p99 < 50ms, errors < 1%]
+  peak: 400/s
+factors:
+  load.connections: [16, 64]
+compare:
+  factor: connections
+  metrics: [capacity]
+"""
+
 
 def read(text: str, **more: Any) -> Experiment:
     return read_experiment(text, file="x.yaml", known=KNOWN, **more)

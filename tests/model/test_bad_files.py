@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from examples import EXAMPLE, FARM, KNOWN, SHOP, read
+from examples import EXAMPLE, FARM, KNOWN, SEARCH, SHOP, read
 
 from benchlab.model.errors import InputError
 from benchlab.model.reading import read_experiment
@@ -35,6 +35,7 @@ def table(name: str) -> list[tuple[str, str, str]]:
 ROWS = [(EXAMPLE, *row) for row in table("bad_examples.txt")]
 ROWS += [(SHOP, *row) for row in table("bad_shops.txt")]
 ROWS += [(FARM, *row) for row in table("bad_farms.txt")]
+ROWS += [(SEARCH, *row) for row in table("bad_searches.txt")]
 
 
 @pytest.mark.parametrize(("good", "right", "wrong", "message"), ROWS)

@@ -1,7 +1,7 @@
 """A good file is read as it was meant, with what it leaves out filled in."""
 
 import pytest
-from examples import EXAMPLE, STUDIES, read, small
+from examples import EXAMPLE, SEARCH, STUDIES, read, small
 
 from benchlab.lab.opening import KNOWN as ALL
 from benchlab.model.cases import cases, select
@@ -54,6 +54,24 @@ def test_defaults_of_an_open_load() -> None:
     assert experiment.compare.metrics == ("latency_p99",)
     assert experiment.compare.baseline == "1000/s"
     assert experiment.sessions == 8
+
+
+def test_a_rate_that_is_sought() -> None:
+    experiment = read(SEARCH)
+    load = experiment.load
+    assert load.is_open and load.rate is None and load.connections == 16
+    assert [one.text for one in load.keep] == ["latency_p99 < 50ms", "errors < 1%"]
+    assert (load.peak, load.duration) == (400.0, 5.0)
+    at = load.at(250.0, 8.0)
+    assert (at.find, at.rate, at.duration, at.peak, at.keep) == (None, 250.0, 8.0, None, load.keep)
+    alone = read(SEARCH.replace("  metrics: [capacity]\n", ""))
+    assert alone.compare is not None and alone.compare.metrics == ("capacity",)
+
+
+def test_a_capacity_needs_a_rate_that_is_sought() -> None:
+    with pytest.raises(InputError) as error:
+        read(EXAMPLE.replace("[throughput]", "[capacity]"))
+    assert "capacity is had where the rate is sought" in str(error.value)
 
 
 def test_several_systems_are_a_factor_of_themselves() -> None:

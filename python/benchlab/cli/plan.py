@@ -118,7 +118,11 @@ def load_line(load: Any) -> str:
     """A case's load in words."""
     from benchlab.model import quantities
 
-    if load.is_open:
+    if load.find:
+        keep = ", ".join(one.text for one in load.keep)
+        asked = f"the {load.find} ({load.arrivals}) that keeps {keep} over "
+        asked += f"{load.connections} connections, sought in steps"
+    elif load.is_open:
         asked = f"{quantities.format(load.rate, '1/s')} ({load.arrivals}) over "
         asked += f"{load.connections} connections"
     else:

@@ -14,7 +14,9 @@ from benchlab.judge.precision import Outlook
 from benchlab.lab import events
 from benchlab.lab.budget import TimeEstimate
 from benchlab.model import quantities
+from benchlab.model.metrics import metric as metric_of
 from benchlab.model.quantities import significant
+from benchlab.model.records import Step
 
 
 def counted(number: int, noun: str) -> str:
@@ -42,6 +44,14 @@ def outlook_told(event: events.SessionEnded) -> str:
     if event.session + 1 == event.of:
         return head
     return f"{head} now, about {end} at the end; the verdict comes then"
+
+
+def step_name(step: Step, *, is_blind: bool) -> str:
+    """A step of a search in words: `at 5000/s`, `at 0.9 × found = 4700/s`; or no rate in it."""
+    if is_blind:
+        return "of the search" if step.share is None else f"at {step.share:g} × found"
+    rate = quantities.format(step.rate, "1/s")
+    return f"at {rate}" if step.share is None else f"at {step.share:g} × found = {rate}"
 
 
 class Display:
@@ -82,9 +92,12 @@ class Display:
                     self._line(f"  [dim]{escape(line)}[/]")
             case events.TrialStarted():
                 attempt = "" if event.attempt == 0 else f", attempt {event.attempt + 1}"
+                of = f"/{event.of}" if event.of else ""
+                step = event.step
+                rate = f" {step_name(step, is_blind=self.is_blind)}" if step else ""
                 self.where = (
-                    f"trial {event.number}/{event.of}, session {event.session + 1}, "
-                    f"block {event.block + 1}{attempt}: {event.case}"
+                    f"trial {event.number}{of}, session {event.session + 1}, "
+                    f"block {event.block + 1}{attempt}: {event.case}{rate}"
                 )
                 self._now(self.where)
             case events.Progress():
@@ -93,6 +106,8 @@ class Display:
                 self._ended(event)
             case events.SessionEnded(outlook=Outlook()):
                 self._line(f"[dim]{outlook_told(event)}[/]")
+            case events.StepEnded():
+                self._stepped(event)
             case events.Skipped():
                 session = "" if event.session is None else f" in session {event.session + 1}"
                 self._line(
@@ -140,6 +155,21 @@ class Display:
         why = f" ({escape(event.why)})" if event.why else ""
         figures = f"  {', '.join(shown)}" if shown else ""
         self._line(f"{escape(self.where)}{state}{why}{figures}")
+
+    def _stepped(self, event: events.StepEnded) -> None:
+        if self.is_blind:
+            return
+        shown = [
+            f"{name} {quantities.format(value, metric_of(name).unit)}"
+            for name, value in event.figures.items()
+            if value is not None
+        ]
+        word = event.outcome if event.outcome != "unknown" else "cannot be told"
+        why = f" ({escape(event.why)})" if event.why else ""
+        self._line(
+            f"session {event.session + 1}: {escape(event.case)} {step_name(event.step, is_blind=False)}: "
+            f"{word}{why}{'  ' if shown else ''}{', '.join(shown)}"
+        )
 
     def _line(self, markup: str) -> None:
         self.console.print(markup, soft_wrap=True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from benchlab.judge.cases import CaseJudgement
 from benchlab.model.evidence import CaseResult, Comparison
 from benchlab.model.experiment import Compare, Experiment
-from benchlab.model.metrics import METRICS, PER_TRANSACTION
+from benchlab.model.metrics import CAPACITY, METRICS, OVER_PEAK, PER_TRANSACTION
 from benchlab.model.metrics import metric as metric_of
 from benchlab.model.quantities import format as readable
 from benchlab.model.quantities import significant
@@ -26,6 +26,8 @@ IN_TURN = "sequential: what order and drift do is in the differences"
 """Printed beside every answer of systems that did not take turns."""
 LABELS = {
     "throughput": "throughput",
+    CAPACITY: "capacity",
+    OVER_PEAK: "capacity by the usual peak",
     "completion_time": "completion time",
     "errors": "share of errors",
     "bytes_per_transaction": "bytes per transaction",
@@ -229,6 +231,11 @@ def _seen(
     record: RunRecord, cases: Mapping[str, CaseJudgement], comparisons: Sequence[Comparison]
 ) -> str:
     measured = [judged for judged in cases.values() if judged.result.sessions]
+    sought = [judged.result for judged in cases.values() if judged.result.capacity]
+    if any(case.metrics[CAPACITY].is_usable for case in sought):
+        done = max(case.metrics[CAPACITY].sessions for case in sought)
+        said = "; ".join(_carries(case) for case in sought[:MOST_CLAUSES])
+        return f"Seen in {done} session{'' if done == 1 else 's'}, without a claim: {said}."
     if not measured:
         whys = [_trouble(c.result).rstrip(".") for c in cases.values() if c.result.why]
         return f"Nothing could be measured ({'; '.join(whys) or 'no session was finished'})."
@@ -256,6 +263,23 @@ def _seen(
         f"{head} {label(metric)} goes from {readable(low[0], unit)} ({low[1]}) "
         f"to {readable(high[0], unit)} ({high[1]}) over {len(known)} cases."
     )
+
+
+def _carries(case: CaseResult) -> str:
+    """The highest rate that keeps a case's target, in words."""
+    found, sought = case.metrics[CAPACITY], case.capacity
+    assert sought is not None
+    keep = ", ".join(sought.keep)
+    if not found.is_usable or found.estimate is None:
+        return f"what {case.name} carries with {keep} cannot be told ({found.why.rstrip('.')})"
+    rate, bound = readable(found.estimate, found.unit), found.validity == "at-least"
+    if bound:
+        return f"{case.name} keeps {keep} up to {rate} at least ({found.why.rstrip('.')})"
+    between = ""
+    if found.low is not None and found.high is not None:
+        ends = " … ".join(readable(end, found.unit) for end in (found.low, found.high))
+        between = f" (95{SPACE}% interval {ends})"
+    return f"{case.name} keeps {keep} up to {rate}{between}"
 
 
 _HEADLINES = ("completion_time", "throughput", "latency_p99", "latency_p50", "service_p50")

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import expm1, isfinite, log1p
 
+from benchlab.judge.capacity import judge_capacity
 from benchlab.judge.comparisons import Cell, cells
 from benchlab.judge.run import used_trials
 from benchlab.judge.sessions import session_of
@@ -132,8 +133,12 @@ class SoFar:
             values = {}
             for name, case in self._cases.items():
                 own = [trial for trial in trials.get(name, ()) if trial.record.session == number]
-                judged = [judge_trial(trial, self._experiment, case) for trial in own]
-                found = session_of(number, judged, record.blocks).values
+                if case.load.find:
+                    sought = judge_capacity(self._experiment, case, own, number + 1)
+                    found = sought.sessions[number].values
+                else:
+                    judged = [judge_trial(trial, self._experiment, case) for trial in own]
+                    found = session_of(number, judged, record.blocks).values
                 values[name] = {metric: x for (who, metric), x in found.items() if who is None}
             self._sessions.append(values)
 

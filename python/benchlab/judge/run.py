@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchlab.judge.answer import IN_TURN, answer
+from benchlab.judge.capacity import judge_capacity
 from benchlab.judge.cases import CaseJudgement, judge_case, skipped
 from benchlab.judge.comparisons import compare_all
 from benchlab.judge.scaling import scalings
@@ -92,17 +93,18 @@ def judge_run(experiment: Experiment, cases: Sequence[Case], run: Run) -> Judgem
 
 
 def used_trials(run: Run, record: RunRecord) -> dict[str, list[Trial]]:
-    """The trials that are used, by case: of each the last attempt, in finished sessions alone.
+    """The trials that are used, by case: of each step the last attempt, in finished sessions alone.
 
     One that was cut off by a signal is not used, nor is any of a session that was not finished: its
     other cases would be missing beside it.
     """
-    latest: dict[tuple[str, int, int], tuple[int, Trial]] = {}
+    latest: dict[tuple[str, int, int, float], tuple[int, Trial]] = {}
     for trial in run.trials():
         found = trial.record
         if not found.used or found.state == "interrupted" or found.session >= record.sessions_done:
             continue
-        place = (found.case, found.session, found.block)
+        rate = 0.0 if found.step is None else found.step.rate
+        place = (found.case, found.session, found.block, rate)
         if place not in latest or latest[place][0] < found.attempt:
             latest[place] = (found.attempt, trial)
     by_case: dict[str, list[Trial]] = {}
@@ -114,6 +116,8 @@ def used_trials(run: Run, record: RunRecord) -> dict[str, list[Trial]]:
 def _judge(
     experiment: Experiment, case: Case, trials: Sequence[Trial], record: RunRecord
 ) -> CaseJudgement:
+    if case.load.find:
+        return judge_capacity(experiment, case, trials, record.sessions_done)
     judged: list[TrialJudgement] = []
     for trial in trials:
         judged.append(judge_trial(trial, experiment, case))

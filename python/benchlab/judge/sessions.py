@@ -70,6 +70,12 @@ def session_of(number: int, trials: Sequence[TrialJudgement], blocks: int) -> Se
     return Session(number, values, usable, counts, exceedances)
 
 
+def above(trials: Sequence[TrialJudgement], metric: str, limit_s: float) -> Exceedances:
+    """How many of a session's transactions lay above a limit, second by second."""
+    seconds = [one for trial in trials for one in _seconds(trial, (None, metric))]
+    return _exceedances(seconds, limit_s * NS)
+
+
 def _keys(trials: Iterable[TrialJudgement]) -> list[Key]:
     whole = [trial for trial in trials if trial.is_whole]
     own = {(None, name) for trial in whole for name in trial.figures}

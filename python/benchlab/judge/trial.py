@@ -27,6 +27,8 @@ from benchlab.store import Trial
 
 OFFERED = 0.99
 """An open load is overloaded below this share of what was offered."""
+LATELY = 10
+"""Slots at the end of a trial in which a system that is behind was so all the while."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,14 +279,19 @@ def shortfall(seen: Counted) -> float:
     """Transactions an open load offered and the system did not complete in the measured part.
 
     Those it refused are errors, not a shortfall, and as many as were in flight on average may be
-    under way at the end without the system being behind.
+    under way at the end without the system being behind. More than that may be at one moment; a
+    system that is behind was so for all of the last second.
     """
     if not seen.is_open or seen.length_s <= 0:
         return 0.0
     offered = seen.total("due") - seen.total("failed") - seen.total("unknown")
     missing = offered - seen.during("completed")
     under_way = seen.during("in_flight_ns") / NS / seen.length_s
-    return missing if missing > under_way else 0.0
+    slots = seen.slots
+    behind = np.cumsum(slots["due"] - slots["failed"] - slots["unknown"] - slots["completed"])
+    whole = behind[: max(1, round(seen.length_s / SLOT_S))]
+    lately = whole[-min(LATELY, max(1, whole.size // 2)) :]
+    return missing if min(missing, float(lately.min())) > under_way else 0.0
 
 
 def series(judged: TrialJudgement) -> Series:

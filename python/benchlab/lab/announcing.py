@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchlab.host import fingerprint
 from benchlab.judge.calibration import showable
+from benchlab.lab.seeking import as_begun
 from benchlab.load.effects import changing
 from benchlab.load.plan import held, make_plan
 from benchlab.model.experiment import Case, Experiment
@@ -41,7 +42,7 @@ def writes(experiment: Experiment, cases: Sequence[Case], here: Path) -> tuple[s
         if not case.system.at or case.workload.into is not None:
             continue
         plan = make_plan(
-            case, urls=_urls(case), seed=experiment.seed, session=0, block=0, folder=here
+            as_begun(case), urls=_urls(case), seed=experiment.seed, session=0, block=0, folder=here
         )
         if names := changing(plan):
             whose = f"{case.system_name} ({mask(case.system.at[0])})"

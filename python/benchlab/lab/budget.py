@@ -18,6 +18,10 @@ TRIAL_S = 0.4
 """About what surrounds a trial: an agent's start, sealing, judging."""
 UNKNOWN_S = 5.0
 """Assumed of a trial that ends by count."""
+SEARCH_STEPS = 12
+"""About what a search takes that begins a thousand times below what it finds."""
+SESSION_STEPS = 5
+"""About what a session measures of what was found: three rates, and what closes in on its own."""
 SHORTEST_S = 1.0
 """A duration is not lowered below this."""
 
@@ -32,7 +36,7 @@ class TimeEstimate:
     starts_s: float
     null_s: float
     is_guess: bool
-    """Whether trials end by count, so that their length is not known."""
+    """Whether trials end by count or rates are sought, so that it is not known beforehand."""
     most_sessions: int
     """More than `sessions` where a second stage may follow these."""
 
@@ -60,17 +64,19 @@ class Fitted:
 def estimate_time(experiment: Experiment, cases: Sequence[Case]) -> TimeEstimate:
     """Cases x sessions x blocks x (warm-up + duration), starts and null-server runs."""
     sessions, blocks = experiment.sessions, experiment.blocks
-    once_s = sum(_length_s(case) + TRIAL_S for case in cases)
+    once_s = sum((_length_s(case) + TRIAL_S) * _steps(case) for case in cases)
+    sought = [case for case in cases if case.load.find]
+    search_s = sum((_length_s(case) + TRIAL_S) * SEARCH_STEPS for case in sought)
     instances = {instance_key(case) for case in cases}
     starts = len(instances) * sessions * (blocks if experiment.order == "blocks" else 1)
     shapes = {_shape(case) for case in cases if case.system.kind not in EMBEDDED}
     return TimeEstimate(
-        trials=len(cases) * sessions * blocks,
+        trials=sum(map(_steps, cases)) * sessions * blocks + SEARCH_STEPS * len(sought),
         sessions=sessions,
-        trials_s=once_s * sessions * blocks,
+        trials_s=once_s * sessions * blocks + search_s,
         starts_s=starts * START_S,
         null_s=len(shapes) * (null.RUNS_S + TRIAL_S),
-        is_guess=any(case.load.duration is None for case in cases),
+        is_guess=any(case.load.duration is None or case.load.find for case in cases),
         most_sessions=sessions if experiment.precision is None else MOST_STAGED,
     )
 
@@ -131,6 +137,10 @@ def _with_duration(case: Case, share: float) -> Case:
         return case
     shorter = max(min(duration, SHORTEST_S), round(duration * share, 1))
     return case.model_copy(update={"load": case.load.model_copy(update={"duration": shorter})})
+
+
+def _steps(case: Case) -> int:
+    return SESSION_STEPS if case.load.find else 1
 
 
 def _length_s(case: Case) -> float:

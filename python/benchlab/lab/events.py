@@ -9,6 +9,7 @@ from pathlib import Path
 
 from benchlab.judge.precision import Outlook
 from benchlab.lab.budget import TimeEstimate
+from benchlab.model.records import Step
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,9 @@ class TrialStarted:
     attempt: int
     number: int
     of: int
+    """0 where it is not known how many there will be."""
+    step: Step | None = None
+    """Where the case's rate is sought: at which one it is asked."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,20 @@ class TrialEnded:
     why: str
     used: bool
     figures: Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class StepEnded:
+    """A rate of a case whose highest is sought was measured: whether it keeps the target."""
+
+    session: int
+    case: str
+    step: Step
+    outcome: str
+    """`kept`, `broken` or `unknown`."""
+    why: str
+    figures: Mapping[str, float | None]
+    """Of the metrics that are to be kept, in SI units."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +174,7 @@ Event = (
     | TrialStarted
     | Progress
     | TrialEnded
+    | StepEnded
     | Skipped
     | Note
     | SessionEnded

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from benchlab.lab import beside, building, watch
 from benchlab.lab.fleet import placed
+from benchlab.lab.seeking import as_begun
 from benchlab.load import agent
 from benchlab.load.plan import loading_plan, make_plan
 from benchlab.model.cases import placing
@@ -48,7 +49,13 @@ def check(experiment: Experiment, cases: Sequence[Case], here: Path) -> None:
             beside.check(case, urls)
             cpus = placed(case).agent
             plan = make_plan(
-                case, urls=urls, seed=experiment.seed, session=0, block=0, cpus=cpus, folder=here
+                as_begun(case),
+                urls=urls,
+                seed=experiment.seed,
+                session=0,
+                block=0,
+                cpus=cpus,
+                folder=here,
             )
             loading = loading_plan(case, urls=urls, seed=experiment.seed, cpus=cpus, folder=here)
             try:

@@ -7,7 +7,6 @@ used. Absent: what the figures say (`judge`), and any output; events are emitted
 
 import contextlib
 import platform
-import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
@@ -21,15 +20,17 @@ from benchlab.judge import precision
 from benchlab.lab import budget, building, events, preflight
 from benchlab.lab.fleet import Fleet
 from benchlab.lab.neighbours import Presence
+from benchlab.lab.seeking import seekers
 from benchlab.lab.setting import Setting
 from benchlab.lab.stopping import StopToken
 from benchlab.lab.trial import Trials, Turn
+from benchlab.lab.turns import session_turns
 from benchlab.load import agent
 from benchlab.model.errors import BenchlabError, HostError, InputError
-from benchlab.model.experiment import Case, Experiment, Order
-from benchlab.model.records import RunRecord, SkippedCase
+from benchlab.model.experiment import Case, Experiment
+from benchlab.model.records import RunRecord, SkippedCase, Step
 from benchlab.stats.family import explores
-from benchlab.store import Run, machines
+from benchlab.store import Run, Trial, machines
 from benchlab.store.runs import RUN
 from benchlab.systems import StoppedError, instance_key, kind_of
 
@@ -88,29 +89,6 @@ def check_same(run: Run, experiment_text: str) -> None:
         )
 
 
-def turns(
-    seed: int, session: int, blocks: int, cases: Sequence[Case], order: Order
-) -> list[tuple[int, Case]]:
-    """A session's turns, block and case, as they are drawn from its seed.
-
-    A block has each case once. Where one system is up at a time, the cases that share a start come
-    one after the other; systems in turn have all their blocks before the next one has its first.
-    """
-    drawn = []
-    for block in range(blocks):
-        random_of = random.Random(f"{seed}/{session}/{block}")
-        taken = list(cases)
-        random_of.shuffle(taken)
-        if order != "resident":
-            starts = list(dict.fromkeys(instance_key(case) for case in taken))
-            taken.sort(key=lambda case: starts.index(instance_key(case)))
-        drawn += [(block, case) for case in taken]
-    if order == "sequential":
-        places = list(dict.fromkeys(instance_key(case) for case in cases))
-        drawn.sort(key=lambda turn: places.index(instance_key(turn[1])))
-    return drawn
-
-
 class _Lab:
     """The state of one `execute`."""
 
@@ -135,6 +113,7 @@ class _Lab:
         self._trials = Trials(self._setting, experiment, run)
         self._so_far = precision.SoFar(experiment, cases, run)
         self._is_blind = self._so_far.comparisons > 0 and not explores(experiment.sessions)
+        self._seekers = seekers(experiment, self._cases, run)
 
     def work(self) -> RunRecord:
         """All sessions that are left."""
@@ -202,16 +181,13 @@ class _Lab:
         )
         with self._fleet(session, cases) as fleet:
             self._note_fall_back(session, fleet)
-            experiment = self._experiment
-            drawn = turns(experiment.seed, session, experiment.blocks, cases, fleet.order)
             out: set[str] = set()
-            for number, (block, case) in enumerate(drawn, 1):
+            order = fleet.order
+            for turn in session_turns(self._experiment, session, cases, self._seekers, out, order):
                 if self._setting.stop.is_set:
                     return
-                if case.name not in out and not self._turn(
-                    Turn(case, session, block, number, len(drawn)), fleet
-                ):
-                    out.add(case.name)
+                if turn.case.name not in out and not self._turn(turn, fleet):
+                    out.add(turn.case.name)
                 self._note_fall_back(session, fleet)
 
     @contextlib.contextmanager
@@ -247,10 +223,27 @@ class _Lab:
             else:
                 self._leave_out(case, str(error))
             return False
-        record = self._trials.run(turn, instance, fleet)
+        trial = self._trials.run(turn, instance, fleet)
+        record = trial.record
+        if turn.step is not None:
+            return self._stepped(turn, turn.step, trial)
         if record.state == "aborted":
             self._leave_out(case, "")
         return record.state in ("ok", "interrupted")
+
+    def _stepped(self, turn: Turn, step: Step, trial: Trial) -> bool:
+        """Has a search take a step in; a system that died or was aborted there broke there."""
+        state, seeker = trial.record.state, self._seekers[turn.case.name]
+        if state in ("failed", "interrupted"):
+            return state == "interrupted"
+        found = seeker.saw(step, trial)
+        if found is not None:
+            said = (found.outcome, found.why, found.figures)
+            self._emit(events.StepEnded(turn.session, turn.case.name, step, *said))
+        if seeker.is_in_vain:
+            self._emit(events.Note(f"{turn.case.name}: no rate was seen to keep its target"))
+            self._leave_out(seeker.case, "")
+        return not seeker.is_in_vain
 
     def _leave_out(self, case: Case, why: str) -> None:
         """Has no more turns for a case; one that never ran is named as skipped."""

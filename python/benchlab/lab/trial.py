@@ -4,12 +4,13 @@ Absent: which trial comes when (`run`), and bringing systems up (`fleet`).
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from benchlab import store
 from benchlab.host.probes import Probes, Root
 from benchlab.host.processes import Process
+from benchlab.judge.capacity import weigh
 from benchlab.judge.trial import TrialJudgement, disturbed, judge_trial, needs_repeat
 from benchlab.lab import beside, events, redirects
 from benchlab.lab.fleet import Fleet, placed
@@ -21,7 +22,7 @@ from benchlab.load.plan import make_plan
 from benchlab.model import secrets
 from benchlab.model.errors import BenchlabError, EngineBug, HostError
 from benchlab.model.experiment import Case, Experiment
-from benchlab.model.records import TrialRecord
+from benchlab.model.records import Step, TrialRecord
 from benchlab.store import Run, Trial
 from benchlab.systems import Instance, StoppedError
 
@@ -29,6 +30,9 @@ State = Literal["ok", "died", "failed", "aborted", "interrupted"]
 Repeat = Callable[[TrialJudgement], str | None]
 """Why a trial is to be measured again, if it is."""
 LOG_LINES = 40
+LONGEST_S = 60.0
+"""A trial is not made longer than this for want of transactions, nor by more than `LONGER`."""
+LONGER = 4.0
 SHOWN = ("throughput", "latency_p50", "latency_p99", "errors")
 
 
@@ -41,6 +45,9 @@ class Turn:
     block: int
     number: int
     of: int
+    """Of the session; 0 where it is not known how many there will be."""
+    step: Step | None = None
+    """Where the case's rate is sought: at which one it is asked."""
 
 
 @dataclass
@@ -52,13 +59,21 @@ class _Ended:
     error: BenchlabError | None = field(default=None)
 
 
+def longer(turn: Turn) -> Turn:
+    """A turn whose trial lasts longer, where the former could not tell for want of transactions."""
+    load = turn.case.load
+    duration = max(load.duration or 1.0, min(LONGEST_S, LONGER * (load.duration or 1.0)))
+    case = turn.case.model_copy(update={"load": load.model_copy(update={"duration": duration})})
+    return replace(turn, case=case)
+
+
 class Trials:
     """Runs trials into a run's folder."""
 
     def __init__(self, setting: Setting, experiment: Experiment, run: Run) -> None:
         self._setting, self._experiment, self._run = setting, experiment, run
         taken = [trial.record for trial in run.trials()]
-        self._attempts = {(r.session, r.block, r.case): r.attempt + 1 for r in taken}
+        self._attempts = {(r.session, r.block, r.case, r.step): r.attempt + 1 for r in taken}
         self._asked: set[str] = set()
         self._met: dict[str, Instance] = {}
         self._untold: set[tuple[str, str]] = set()
@@ -66,34 +81,39 @@ class Trials:
         self.first_error: BenchlabError | None = None
         """The first reason why a trial could not be measured."""
 
-    def run(self, turn: Turn, instance: Instance, fleet: Fleet) -> TrialRecord:
+    def run(self, turn: Turn, instance: Instance, fleet: Fleet) -> Trial:
         """Measures a case once, and once more where host or agent spoilt it or it warmed up.
 
-        Where idle systems spoil that one too, they are ended, and the case is measured alone.
+        Where idle systems spoil that one too, they are ended, and the case is measured alone. A
+        step of a search is measured for longer then: it may be that too little was seen to tell.
         """
         is_first = self._met.get(turn.case.name) is not instance
         self._met[turn.case.name] = instance
         rules: tuple[Repeat, ...] = (
-            lambda judged: needs_repeat(judged, is_first=is_first),
+            lambda judged: self._again(turn, judged, is_first),
             disturbed,
             lambda judged: None,
         )
+        asked = turn
         for attempt, rule in enumerate(rules):
-            record, why = self._attempt(turn, instance, fleet, rule)
+            trial, why = self._attempt(asked, instance, fleet, rule)
             if why is None or self._setting.stop.is_set or instance.died() is not None:
                 break
-            self._setting.emit(events.Note(f"{turn.case.name} is measured again: {why}"))
+            if turn.step is None:
+                self._setting.emit(events.Note(f"{turn.case.name} is measured again: {why}"))
+            else:
+                asked = longer(turn)
             if attempt:
                 fleet.stand_alone(turn.case, why)
-        return record
+        return trial
 
     def _attempt(
         self, turn: Turn, instance: Instance, fleet: Fleet, rule: Repeat
-    ) -> tuple[TrialRecord, str | None]:
+    ) -> tuple[Trial, str | None]:
         place = (turn.session, turn.block, turn.case.name)
-        attempt = self._attempts.get(place, 0)
-        self._attempts[place] = attempt + 1
-        self._setting.emit(events.TrialStarted(*place, attempt, turn.number, turn.of))
+        attempt = self._attempts.get((*place, turn.step), 0)
+        self._attempts[*place, turn.step] = attempt + 1
+        self._setting.emit(events.TrialStarted(*place, attempt, turn.number, turn.of, turn.step))
         cpus = placed(turn.case)
         record = TrialRecord(
             session=turn.session,
@@ -103,6 +123,7 @@ class Trials:
             state="interrupted",
             used=False,
             started_utc=store.now_utc(),
+            step=turn.step,
             cpus=cpus,
         )
         trial = self._run.new_trial(record)
@@ -111,7 +132,7 @@ class Trials:
         judgement: TrialJudgement | None = None
         again: str | None = None
         if ended.state == "ok":
-            record, judgement = self._judge(record, trial, turn.case, instance)
+            record, judgement = self._judge(record, trial, turn, instance)
             again = rule(judgement)
         elif ended.state in ("died", "aborted", "failed"):
             record = record.model_copy(update={"used": True})
@@ -121,17 +142,30 @@ class Trials:
         if ended.error is not None:
             self.first_error = self.first_error or ended.error
         self._tell(record, judgement)
-        return record, again
+        return trial, again
+
+    def _again(self, turn: Turn, judged: TrialJudgement, is_first: bool) -> str | None:
+        """Why a trial is measured again, if it is."""
+        why = needs_repeat(judged, is_first=is_first)
+        if why is not None or turn.step is None:
+            return why
+        found = weigh([judged], turn.case.load.keep, self._experiment.allow)
+        return found.why if found.lacks else None
 
     def _judge(
-        self, record: TrialRecord, trial: Trial, case: Case, instance: Instance
+        self, record: TrialRecord, trial: Trial, turn: Turn, instance: Instance
     ) -> tuple[TrialRecord, TrialJudgement]:
-        """Judges a trial beside the null server's runs, again beside new ones where need be."""
+        """Judges a trial beside the null server's runs, again beside new ones where need be.
+
+        A search passes through many rates that no figure is told of, so that it goes without.
+        """
+        searches = turn.step is not None and turn.step.share is None
+        without = instance.in_process or searches
         while True:
-            floor = None if instance.in_process else self._floors.measure(trial, case)
+            floor = None if without else self._floors.measure(trial, turn.case)
             record = record.model_copy(update={"used": True, "ceiling": floor})
             trial.update(record)
-            judgement = judge_trial(trial, self._experiment, case)
+            judgement = judge_trial(trial, self._experiment, turn.case)
             if not self._floors.give_up(judgement):
                 return record, judgement
 

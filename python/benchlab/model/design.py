@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from benchlab.model.errors import InputError
 from benchlab.model.experiment import SMALLEST_EFFECT, Case, Compare, Factor, System
 from benchlab.model.grammar import MapOf, Reading, Text
-from benchlab.model.metrics import METRICS, PER_TRANSACTION
+from benchlab.model.metrics import CAPACITY, METRICS, OVER_PEAK, PER_TRANSACTION
 from benchlab.model.metrics import metric as metric_of
 from benchlab.model.sections import (
     COMPARE,
@@ -329,7 +329,7 @@ def _case(
         system_name=system_name,
         system=read_systems(root, known)[system_name],
         workload=read_workload(root.entries["workload"], known),
-        load=read_load(root.entries.get("load", from_plain({}))),
+        load=read_load(root.entries.get("load", from_plain({})), known),
         source=root,
     )
 
@@ -391,12 +391,18 @@ def read_compare(design: Design, cases: Sequence[Case], known: Known) -> Compare
         fail(
             node, "compare", f"{baseline} has nothing to stand against once skip and at are applied"
         )
-    any_open = any(case.load.is_open for case in counting)
-    fields.setdefault("metrics", ("latency_p99" if any_open else "throughput",))
+    fields.setdefault("metrics", (_usual_metric(counting),))
     fields.setdefault("smallest_effect", SMALLEST_EFFECT)
     if "metrics" in node.entries:
         _check_metrics(node.entries["metrics"], fields["metrics"], counting, known)
     return Compare.model_validate(fields)
+
+
+def _usual_metric(cases: Sequence[Case]) -> str:
+    """What is compared where the file does not say."""
+    if all(case.load.find for case in cases):
+        return CAPACITY
+    return "latency_p99" if any(case.load.is_open for case in cases) else "throughput"
 
 
 def _check_metrics(node: Node, metrics: Sequence[str], cases: Sequence[Case], known: Known) -> None:
@@ -416,6 +422,16 @@ def _check_metrics(node: Node, metrics: Sequence[str], cases: Sequence[Case], kn
         if metric == "throughput" and any(case.load.is_open for case in cases):
             what = "throughput is the schedule's under an open load (rate); compare latency_p99"
             fail(place, key, what)
+        sought = [case for case in cases if case.load.find]
+        if metric in (CAPACITY, OVER_PEAK) and len(sought) < len(cases):
+            what = (
+                f"{metric} is had where the rate is sought: load: {{find: highest rate, keep: …}}"
+            )
+            fail(place, key, what)
+        if metric_of(metric).histogram or metric.startswith("latency_"):
+            what = f"{metric} would be that of each case near its own capacity; compare {CAPACITY}"
+            if sought:
+                fail(place, key, what)
         by_count = all(c.load.transactions or c.load.per_client for c in cases)
         if metric == "completion_time" and not by_count:
             fail(place, key, "completion_time needs load.transactions rather than a duration")

@@ -102,6 +102,37 @@ class Stalls(Frozen):
     """In order of time; of very many, the longest."""
 
 
+class CapacityStep(Frozen):
+    """One rate in one session: whether the target was kept."""
+
+    session: int
+    rate: float
+    """Transactions a second."""
+    share: float | None
+    """Of the rate that the search had found, about; None in the search itself."""
+    outcome: Literal["kept", "broken", "unknown"]
+    why: str = ""
+    figures: dict[str, float | None] = {}
+    """Of the metrics that are to be kept; None where one is infinite or not to be had."""
+
+
+class Capacity(Frozen):
+    """The highest rate of a case that keeps its target: the steps that the estimate rests on."""
+
+    keep: tuple[str, ...]
+    """The target, as the file has it."""
+    limits: dict[str, float]
+    """The target's limits by metric, in SI units."""
+    peak: float | None = None
+    """The usual peak that it is held against."""
+    found: float | None = None
+    """What the search in the first session found; the sessions' steps lie about it."""
+    steps: tuple[CapacityStep, ...] = ()
+    """In order of session and rate."""
+    why: str = ""
+    """Why there is no capacity, or only a bound."""
+
+
 class CaseResult(Frozen):
     """One case over all its counting sessions."""
 
@@ -115,6 +146,8 @@ class CaseResult(Frozen):
     operations: dict[str, OperationResult] = {}
     stalls: Stalls | None = None
     """None where no trial could be watched."""
+    capacity: Capacity | None = None
+    """Of a case whose rate is sought; all its other figures are those at 0.9 of what was found."""
 
     @property
     def sessions(self) -> int:

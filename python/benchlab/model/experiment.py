@@ -185,11 +185,26 @@ class Shape(Frozen):
     step: float | None = None
 
 
+class Expression(Frozen):
+    """A threshold on a metric: `latency_p99 < 50ms`."""
+
+    text: str
+    metric: str
+    operator: Literal["<", "<=", ">", ">="]
+    limit: float
+
+
 class Load(Frozen):
     """When it is asked."""
 
     clients: int | None = None
     rate: float | None = None
+    find: Literal["highest rate"] | None = None
+    """Whether the rate is what is sought: the highest at which `keep` holds."""
+    keep: tuple[Expression, ...] = ()
+    """What must hold at a rate for it to count as kept."""
+    peak: float | None = None
+    """The usual peak of the load, that what is found is held against."""
     arrivals: Literal["poisson", "constant"] = "poisson"
     connections: int | None = None
     shape: tuple[Shape, ...] = ()
@@ -210,7 +225,12 @@ class Load(Frozen):
     @property
     def is_open(self) -> bool:
         """Whether transactions start at a rate rather than when the last one is done."""
-        return self.rate is not None
+        return self.rate is not None or self.find is not None
+
+    def at(self, rate: float, duration_s: float | None) -> "Load":
+        """The open load of one step of a search, which `keep` still holds for."""
+        changed = {"find": None, "peak": None, "rate": rate, "duration": duration_s}
+        return self.model_copy(update=changed)
 
 
 class Factor(Frozen):
@@ -233,15 +253,6 @@ class Compare(Frozen):
     metrics: tuple[str, ...]
     at: dict[str, str] = {}
     smallest_effect: float = SMALLEST_EFFECT
-
-
-class Expression(Frozen):
-    """A threshold on a metric: `latency_p99 < 50ms`."""
-
-    text: str
-    metric: str
-    operator: Literal["<", "<=", ">", ">="]
-    limit: float
 
 
 Order = Literal["resident", "blocks", "sequential"]

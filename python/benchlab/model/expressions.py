@@ -7,8 +7,9 @@ from types import MappingProxyType
 from benchlab.model import quantities
 from benchlab.model.errors import InputError
 from benchlab.model.experiment import Expression
+from benchlab.model.grammar import Text
 from benchlab.model.metrics import METRICS
-from benchlab.model.tree import nearest
+from benchlab.model.tree import Node, fail, nearest
 
 _FORM = re.compile(r"\s*([\w.-]+)\s*(<=|>=|<|>)\s*(\S.*?)\s*")
 
@@ -37,6 +38,18 @@ def parse(text: str, counters: Mapping[str, str] = NONE) -> Expression:
             "limit": quantities.parse(limit, unit),
         }
     )
+
+
+def read(node: Node, key: str, counters: Mapping[str, str] = NONE) -> Expression:
+    """A threshold of `promises:`, `abort_when:` or `keep:`.
+
+    Raises:
+        InputError: with its place.
+    """
+    try:
+        return parse(Text().read(node, key), counters)
+    except InputError as error:
+        fail(node, key, error.what, error.nearest)
 
 
 def holds(expression: Expression, figure: float) -> bool:

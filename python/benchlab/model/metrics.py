@@ -11,6 +11,10 @@ Histogram = Literal["response", "service", "wait", "lag"]
 Direction = Literal["up", "down", "none"]
 
 
+CAPACITY, OVER_PEAK = "capacity", "capacity_over_peak"
+"""Of a case whose rate is sought: the highest that keeps its target; that by its usual peak."""
+
+
 class Metric(Frozen):
     """A figure of a trial."""
 
@@ -28,6 +32,8 @@ def _metrics() -> dict[str, Metric]:
     found = [
         Metric(name="throughput", unit="1/s", better="up", kind="rate"),
         Metric(name="completion_time", unit="s", better="down", kind="mean"),
+        Metric(name=CAPACITY, unit="1/s", better="up", kind="rate"),
+        Metric(name=OVER_PEAK, unit="", better="up", kind="rate"),
         Metric(name="errors", unit="", better="down", kind="share"),
         Metric(name="bytes_per_transaction", unit="B", better="down", kind="mean"),
         Metric(name="system_cpu", unit="cores", better="down", kind="mean"),
@@ -81,6 +87,8 @@ def _metrics() -> dict[str, Metric]:
 METRICS: dict[str, Metric] = _metrics()
 """Every metric by name; those made of a system's own counters come beside these (`made_of`)."""
 HEADLINES = (
+    CAPACITY,
+    OVER_PEAK,
     "throughput",
     "completion_time",
     "latency_p50",

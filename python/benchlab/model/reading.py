@@ -7,7 +7,7 @@ they are put together, with what the command line changes. Absent: any file; tex
 from collections.abc import Mapping
 from typing import Any
 
-from benchlab.model import secrets
+from benchlab.model import expressions, secrets
 from benchlab.model.design import (
     nearest_path,
     parse_at,
@@ -26,7 +26,6 @@ from benchlab.model.sections import (
     TOP,
     Known,
     check_sections,
-    read_expression,
 )
 from benchlab.model.tree import (
     Node,
@@ -123,9 +122,9 @@ def _build(root: Node, known: Known) -> Experiment:
     if "precision" in sessions and compare is None:
         at, key = root.entries["sessions"], "sessions.precision"
         fail(at, key, "is of what is compared, and nothing is: it needs compare")
-    expressions: dict[str, Any] = {
+    thresholds: dict[str, Any] = {
         section: tuple(
-            read_expression(node, f"{section}[{index}]", known)
+            expressions.read(node, f"{section}[{index}]", known.counters)
             for index, node in enumerate(fields.get(section, ()))
         )
         for section in ("promises", "abort_when")
@@ -147,7 +146,7 @@ def _build(root: Node, known: Known) -> Experiment:
         allow=fields.get("allow", {}),
         source=root,
         design=cases,
-        **expressions,
+        **thresholds,
     )
 
 

@@ -26,6 +26,15 @@ class CpuSets(Frozen):
     shared: bool = False
 
 
+class Step(Frozen):
+    """One rate of a search for the highest that keeps a target."""
+
+    rate: float
+    """Transactions a second."""
+    share: float | None = None
+    """Of the rate that the search had found, about; None in the search itself."""
+
+
 class TrialRecord(Frozen):
     """One measured stretch of one case."""
 
@@ -38,6 +47,8 @@ class TrialRecord(Frozen):
     used: bool = True
     """False for an attempt that was superseded or whose session was run again."""
     started_utc: str
+    step: Step | None = None
+    """Of a case whose rate is sought: at which one it was asked here."""
     cpus: CpuSets = CpuSets()
     ceiling: str | None = None
     """Folder, relative to the run's, of the null server's Measurements under this Plan's shape."""

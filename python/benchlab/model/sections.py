@@ -10,11 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from benchlab.model import expressions, mentions, mixes
-from benchlab.model.errors import InputError
+from benchlab.model import finding, mentions, mixes
 from benchlab.model.experiment import (
     Command,
-    Expression,
     Load,
     Ready,
     Shape,
@@ -475,6 +473,7 @@ LOAD = Record(
     {
         "clients": Count(high=1_000_000),
         "rate": Quantity("1/s", high=1e9),
+        **finding.FORMS,
         "arrivals": Choice(("poisson", "constant")),
         "connections": Count(high=1_000_000),
         "shape": ListOf(Reading(_segment, {**_SHAPE.schema(), "minProperties": 1}), some=True),
@@ -492,7 +491,7 @@ LOAD = Record(
 _OPEN_ALONE = ("arrivals", "connections", "shape")
 
 
-def read_load(node: Node, key: str = "load") -> Load:
+def read_load(node: Node, known: Known, key: str = "load") -> Load:
     """The section `load:`, with what it leaves out filled in.
 
     Raises:
@@ -504,7 +503,10 @@ def read_load(node: Node, key: str = "load") -> Load:
         if name in fields:
             fail(node.entries[name], join(key, name), what)
 
-    if "rate" in fields:
+    fields |= finding.read(node, fields, key, known.counters)
+    if "find" in fields:
+        fields.setdefault("connections", CONNECTIONS)
+    elif "rate" in fields:
         refuse("clients", "clients (a closed load) and rate (an open one) exclude each other")
         refuse("think", "belongs to a closed load (clients), not to a rate")
         fields.setdefault("connections", CONNECTIONS)
@@ -579,18 +581,6 @@ COMPARE = Record(
     },
     required=("factor",),
 )
-
-
-def read_expression(node: Node, key: str, known: Known) -> Expression:
-    """A threshold of `promises:` or `abort_when:`.
-
-    Raises:
-        InputError: with its place.
-    """
-    try:
-        return expressions.parse(Text().read(node, key), known.counters)
-    except InputError as error:
-        fail(node, key, error.what, error.nearest)
 
 
 def _no_faults(node: Node, key: str) -> None:

@@ -11,7 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from benchlab.model.evidence import Check, Comparison, Estimate, Interval, Scaling, Verdict
+from benchlab.model.evidence import (
+    CaseResult,
+    Check,
+    Comparison,
+    Estimate,
+    Interval,
+    Scaling,
+    Verdict,
+)
+from benchlab.model.metrics import CAPACITY, OVER_PEAK
 from benchlab.model.quantities import significant
 
 SPACE = "\u00a0"
@@ -38,6 +47,8 @@ _GLYPHS: dict[Verdict, str] = {
 }
 _LABELS = {
     "throughput": "Throughput",
+    CAPACITY: "Capacity",
+    OVER_PEAK: "Capacity / peak",
     "completion_time": "Completion time",
     "errors": "Errors",
     "bytes_per_transaction": "Bytes per transaction",
@@ -224,6 +235,35 @@ def check_figure(check: Check) -> str:
 def count(number: int, word: str) -> str:
     """`1 session`, `8 sessions`."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def capacity(case: CaseResult) -> list[str]:
+    """What was found of the highest rate that a case carries, in parts of one sentence."""
+    sought, found = case.capacity, case.metrics.get(CAPACITY)
+    if sought is None or found is None:
+        return []
+    shown, keep = estimate(found), ", ".join(sought.keep)
+    steps = f"{count(len(sought.steps), 'step')} in {count(found.sessions, 'session')}"
+    if shown.state not in ("plain", "at-least"):
+        return [f"{shown.main} for {keep}", shown.note, steps]
+    said = [f"{shown.text} keeps {keep}", steps]
+    if sought.peak is not None:
+        said.insert(1, _left_at(sought.peak, found))
+    return [*said, *([shown.note] if shown.note else [])]
+
+
+def _left_at(peak: float, found: Estimate) -> str:
+    """How much of a capacity is left at a rate."""
+    usual = f"at the usual peak of {amount(peak, '1/s')}"
+    if found.estimate is None or found.estimate <= peak:
+        return f"{usual} nothing is left of it"
+    left = Scale(0.01, "%", 0)
+    bound = "at least " if found.validity == "at-least" else ""
+    text = f"{usual} {bound}{left.text(1 - peak / found.estimate)} of it is left"
+    if found.low is None or found.high is None or bound:
+        return text
+    ends = [left.number(max(0.0, 1 - peak / end)) for end in (found.low, found.high)]
+    return f"{text} [{ends[0]} … {ends[1]}]"
 
 
 def scaling_name(found: Scaling) -> str:

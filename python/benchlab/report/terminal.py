@@ -126,6 +126,8 @@ def _parts(material: Material, width: int, page: Path | None) -> Iterable[Render
         yield Text()
     if summary.promises:
         yield Group(*_promises(material), Text())
+    if sought := [case for case in summary.cases if case.capacity]:
+        yield Group(*map(_capacity, sought), Text())
     if summary.scalings:
         yield Group(*map(_scaling, summary.scalings), Text())
     yield Group(*_rests_on(material))
@@ -331,6 +333,11 @@ def _promises(material: Material) -> Iterable[Text]:
             else "",
             (f"  {clean(promise.case)}", "dim"),
         )
+
+
+def _capacity(case: CaseResult) -> Text:
+    said = "; ".join(readable.capacity(case))
+    return Text.assemble(("Capacity", "bold"), f" of {clean(case.name)}: {clean(said)}")
 
 
 def _scaling(found: Scaling) -> Text:

@@ -166,7 +166,8 @@ class Run:
         A folder without a record, left by a lab that was killed as it made it, is taken over.
         Raises InputError for an attempt that is there already.
         """
-        name = f"{record.session}-{record.block}-{files.path_name(record.case)}-{record.attempt}"
+        case = record.case if record.step is None else f"{record.case}@{record.step.rate:.6g}"
+        name = f"{record.session}-{record.block}-{files.path_name(case)}-{record.attempt}"
         trial = Trial(self, self.path / "trials" / name)
         if (trial.path / TRIAL).exists():
             raise InputError("this attempt has been made already", file=str(trial.path))
