@@ -166,8 +166,9 @@ class Display:
         ]
         word = event.outcome if event.outcome != "unknown" else "cannot be told"
         why = f" ({escape(event.why)})" if event.why else ""
+        where = f"{escape(event.case)} {step_name(event.step, is_blind=False)}"
         self._line(
-            f"session {event.session + 1}: {escape(event.case)} {step_name(event.step, is_blind=False)}: "
+            f"session {event.session + 1}: {where}: "
             f"{word}{why}{'  ' if shown else ''}{', '.join(shown)}"
         )
 
