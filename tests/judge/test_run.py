@@ -1,15 +1,19 @@
 """Whole runs judged: what is used, the verdicts, promises, the sentence."""
 
+import math
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from runs import Course, FakeRun, Script, cases_of, experiment_of, run_of, wobble
 
+from benchlab.judge.restarts import learnt
 from benchlab.judge.run import Judgement, judge_run
 from benchlab.judge.trial import judge_trial, needs_repeat
 from benchlab.model.evidence import Summary
 from benchlab.model.experiment import Case, Compare, Experiment
 from benchlab.model.expressions import parse
+from benchlab.model.records import Restart, Restarts
 
 FETCH = cases_of("fetch", ["each", "together"])
 
@@ -274,6 +278,53 @@ def test_the_cost_is_a_reading_a_trial() -> None:
         16 * 2 * 20_000, rel=0.01
     )
     assert found.cases["fetch=each"].resolved_to == 0.999
+
+
+@pytest.mark.parametrize(
+    ("effect", "share", "verdict"),
+    [
+        (0.5, None, "better"),
+        (0.5, 0.1, "better"),
+        (0.05, 0.1, "inconclusive"),
+        (-0.05, 0.1, "inconclusive"),
+        (0.0, 0.01, "equivalent"),
+        (0.0, 0.1, "inconclusive"),
+    ],
+)
+def test_an_effect_below_what_a_restart_does_is_inconclusive(
+    effect: float, share: float | None, verdict: str
+) -> None:
+    cases = [
+        case.model_copy(update={"system": case.system.model_copy(update={"at": ("http://x",)})})
+        for case in FETCH
+    ]
+    run = run_of(cases, steady(effect))
+    if share is not None:
+        restart = Restart(
+            metric="throughput", baseline="each", candidate="together", at={}, share=share
+        )
+        known = Restarts(run="r", found=(restart,))
+        run.record = run.record.model_copy(update={"restarts": known})
+    summary = judge(experiment_of(cases, compare=compare()), cases, run).summary
+    (found,) = summary.comparisons
+    assert found.verdict == verdict
+    by = "" if share is None else f" by {100 * share:g}\u00a0%"
+    assert f"running processes (db): a restart may differ{by}." in summary.answer
+    assert "This would settle it" not in summary.answer
+    if verdict == "inconclusive":
+        assert "a restart may differ by 10 %" in found.why
+
+
+def test_what_a_restart_does_is_learnt_from_sessions_that_began_with_one() -> None:
+    summary = judged(steady(0.05)).summary
+    known = learnt(summary, "r")
+    assert known is not None and known.run == "r"
+    (found,) = known.found
+    logs = np.log1p([pair.effect for pair in summary.comparisons[0].pairs])
+    # t of 7 degrees of freedom leaves 2.5 % above 2.3646.
+    reach = 2.364624 * float(np.std(logs, ddof=1)) * math.sqrt(1 + 1 / 8)
+    assert found.share == pytest.approx(math.expm1(reach))
+    assert learnt(judged(steady(), sessions=3).summary, "r") is None
 
 
 def test_running_systems_and_widened_checks_are_said() -> None:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from benchlab.judge.cases import CaseJudgement
+from benchlab.judge.restarts import ONE_START, most
 from benchlab.model.evidence import CaseResult, Comparison
 from benchlab.model.experiment import Compare, Experiment
 from benchlab.model.metrics import CAPACITY, METRICS, OVER_PEAK, PER_TRANSACTION
@@ -60,7 +61,7 @@ def answer(
         said = _claims(counting, experiment.compare, record, _rate_unit(cases))
     else:
         said = _seen(record, cases, comparisons)
-    shades = _shades(experiment, record, cases)
+    shades = _shades(experiment, record, cases, most(record.restarts, comparisons))
     return " ".join([said, *(shade for shade in shades if shade.rstrip(".") not in said)])
 
 
@@ -198,7 +199,12 @@ def _could(one: Comparison) -> str:
 
 def _settle(counting: Sequence[Comparison], record: RunRecord) -> str:
     """The command that would settle what is inconclusive."""
-    open_ones = [one for one in counting if one.verdict == "inconclusive"]
+    # What one start cannot tell, more sessions of the same start cannot either.
+    open_ones = [
+        one
+        for one in counting
+        if one.verdict == "inconclusive" and not one.why.startswith(ONE_START)
+    ]
     if not open_ones:
         return ""
     needed = [one.sessions_needed for one in open_ones]
@@ -302,7 +308,10 @@ def _trouble(case: CaseResult) -> str:
 
 
 def _shades(
-    experiment: Experiment, record: RunRecord, cases: Mapping[str, CaseJudgement]
+    experiment: Experiment,
+    record: RunRecord,
+    cases: Mapping[str, CaseJudgement],
+    restart: float | None,
 ) -> list[str]:
     """What a reader must know beside the answer, a sentence each."""
     said = []
@@ -333,7 +342,8 @@ def _shades(
     ]
     if running:
         names = ", ".join(dict.fromkeys(running))
-        said.append(f"This is of these running processes ({names}): a restart may differ.")
+        by = f" by {significant(100 * restart)}{SPACE}%" if restart is not None else ""
+        said.append(f"This is of these running processes ({names}): a restart may differ{by}.")
     if experiment.allow:
         widened = ", ".join(f"{name} to {limit:g}" for name, limit in experiment.allow.items())
         said.append(f"Checks were widened: {widened}.")

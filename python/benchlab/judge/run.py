@@ -11,6 +11,7 @@ from benchlab.judge.answer import IN_TURN, answer
 from benchlab.judge.capacity import judge_capacity
 from benchlab.judge.cases import CaseJudgement, judge_case, skipped
 from benchlab.judge.comparisons import compare_all
+from benchlab.judge.restarts import shaded
 from benchlab.judge.scaling import scalings
 from benchlab.judge.trial import TrialJudgement, judge_trial, needs_repeat
 from benchlab.model.evidence import PromiseResult, Summary
@@ -73,6 +74,8 @@ def judge_run(experiment: Experiment, cases: Sequence[Case], run: Run) -> Judgem
         if experiment.compare is not None
         else ()
     )
+    if experiment.compare is not None:
+        comparisons = shaded(comparisons, record.restarts, experiment.compare, cases)
     summary = Summary(
         experiment=experiment.name,
         question=experiment.question,

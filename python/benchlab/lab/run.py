@@ -17,7 +17,7 @@ import benchlab
 from benchlab.host import fingerprint, leftovers
 from benchlab.host.processes import Leash
 from benchlab.judge import precision
-from benchlab.lab import budget, building, events, preflight
+from benchlab.lab import budget, building, events, history, preflight
 from benchlab.lab.fleet import Fleet
 from benchlab.lab.neighbours import Presence
 from benchlab.lab.seeking import seekers
@@ -295,6 +295,7 @@ class _Lab:
                 "state": "running",
                 "host": host,
                 "calibration": machines.calibration(host["fingerprint"]),
+                "restarts": history.restarts(self._experiment, self._cases, host["fingerprint"]),
                 "versions": _versions(),
                 "systems": systems,
                 "order": self._experiment.order if self._are_several() else "",

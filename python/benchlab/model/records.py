@@ -116,6 +116,24 @@ class TwoStage(Frozen):
     """Of the interval: Holm's strictest."""
 
 
+class Restart(Frozen):
+    """How far one more start may lie from what others gave, in one comparison."""
+
+    metric: str
+    baseline: str
+    candidate: str
+    at: dict[str, str]
+    share: float
+
+
+class Restarts(Frozen):
+    """What a restart does to systems that this run leaves running, by an earlier one of theirs."""
+
+    run: str
+    """Whose sessions began with restarts."""
+    found: tuple[Restart, ...]
+
+
 TakingTurns = Literal["", "resident", "blocks", "sequential"]
 
 
@@ -146,6 +164,8 @@ class RunRecord(Frozen):
     host: dict[str, Any] = {}
     calibration: Calibration | None = None
     """This machine's noise as it was known when the run began."""
+    restarts: Restarts | None = None
+    """As it was known when the run began; None where nothing is left running, or none can tell."""
     systems: dict[str, Any] = {}
     sources: tuple[SourceRecord, ...] = ()
     commit: str = ""
