@@ -12,6 +12,8 @@ from statistics import fmean, stdev
 from typing import Literal, TypeVar
 
 from benchlab.model.evidence import (
+    Capacity,
+    CapacityStep,
     CaseResult,
     Check,
     Comparison,
@@ -335,6 +337,44 @@ def explored() -> Material:
     return _with(material, labels=("shared",))
 
 
+def sought() -> Material:
+    """A case whose highest rate was sought: the steps of a search and of three sessions."""
+    material = explored()
+    (only,) = material.summary.cases
+    steps = [
+        CapacityStep(
+            session=session,
+            rate=rate,
+            share=share,
+            outcome="kept" if p99_s and p99_s < 0.05 else "broken" if share != 1.1 else "unknown",
+            why="" if p99_s and p99_s < 0.05 else "latency_p99 is too much",
+            figures={"latency_p99": p99_s},
+        )
+        for session, rate, share, p99_s in (
+            (0, 400.0, None, 0.004),
+            (0, 800.0, None, None),
+            (0, 540.0, 0.9, 0.011),
+            (0, 600.0, 1.0, 0.034),
+            (0, 660.0, 1.1, 0.27),
+            (1, 550.0, 0.9, 0.012),
+            (1, 611.0, 1.0, 0.061),
+            (2, 530.0, 0.9, 0.009),
+        )
+    ]
+    capacity = Capacity(
+        keep=("latency_p99 < 50ms",),
+        limits={"latency_p99": 0.05},
+        peak=240.0,
+        found=600.0,
+        steps=tuple(steps),
+    )
+    found = estimate("1/s", [629.0, 580.0, 596.0])
+    over = estimate("", [value / 240 for value in found.values if value])
+    metrics = {"capacity": found, "capacity_over_peak": over, **only.metrics}
+    changed = only.model_copy(update={"capacity": capacity, "metrics": metrics})
+    return _with(material, summary=material.summary.model_copy(update={"cases": (changed,)}))
+
+
 def inconclusive() -> Material:
     """An effect lost in the noise, with the sessions that would settle it."""
     material = quickstart(seed=5, verdict="inconclusive")
@@ -485,6 +525,7 @@ ALL = {
     "quickstart": quickstart,
     "sweep": sweep,
     "explored": explored,
+    "sought": sought,
     "inconclusive": inconclusive,
     "troubled": troubled,
     "nothing": nothing,

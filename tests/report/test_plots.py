@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from benchlab.model.experiment import Compare
 from benchlab.report.grouping import group, number
 from benchlab.report.material import Line, Material
-from benchlab.report.plots import boxes, distribution, effect, sweep, timeline
+from benchlab.report.plots import boxes, capacity, distribution, effect, sweep, timeline
 from benchlab.report.plots.axes import Scale, spread, tick_labels, value_scale
 from benchlab.report.plots.canvas import Canvas
 
@@ -164,6 +164,16 @@ def test_errors_are_marked_and_short_trials_are_dots() -> None:
     html = drawn(timeline.throughput([clock], "c1", 12.0, 2.0))
     assert html.count('class="error"') == 1 and "3 errors" in html
     assert html.count('class="dot f-c1"') == 2
+
+
+def test_a_search_shows_each_step_beside_its_target_and_the_capacity_beneath() -> None:
+    (found,) = capacity.curves(fakes.sought().summary.cases)
+    assert found.metric == "latency_p99"
+    html = drawn(found.canvas)
+    assert html.count('class="mark f-better"') == 5 and html.count('class="mark f-worse"') == 2
+    assert html.count('class="hollow s-inconclusive"') == 1
+    assert "limit 50" in html and "usual peak" in html and html.count('class="dot f-c1"') == 3
+    assert capacity.curves(fakes.explored().summary.cases) == []
 
 
 def test_a_sweep_has_a_line_a_level_and_leaves_gaps() -> None:

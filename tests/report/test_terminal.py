@@ -42,6 +42,13 @@ def test_the_answer_is_first_and_complete(width: int) -> None:
         assert words in flat or words.replace("p 0", "0") in flat, words
 
 
+def test_a_capacity_is_told_with_what_is_left_at_the_peak() -> None:
+    flat = " ".join(shown(fakes.sought(), 140).split())
+    assert "Capacity of all: 601/s [568 … 636] keeps latency_p99 < 50ms" in flat
+    assert "at the usual peak of 240/s 60 % of it is left [58 … 62]" in flat
+    assert "8 steps in 3 sessions" in flat
+
+
 def test_cases_are_a_table_as_long_as_that_fits() -> None:
     material = fakes.quickstart()
     heights = [len(shown(material, width).splitlines()) for width in (120, 80, 60)]

@@ -65,6 +65,8 @@ def _plots(material: Material) -> Iterator[tuple[str, list[Canvas]]]:
             shown = readable.estimate(row.case.metrics[boxes.metric]).text
             rows += [_heading(row.case.name, shown), row.strip]
         yield f"sessions-{boxes.metric}", [*rows, boxes.axis]
+    for curve in sections.capacities():
+        yield f"capacity-{curve.metric}-{curve.case.name}", [curve.canvas]
     for sweep in sections.sweeps():
         yield f"sweep-{sweep.metric}-{sweep.label}", [_heading(sweep.label, ""), sweep.canvas]
     for panel in sections.distributions():

@@ -21,13 +21,14 @@ from benchlab.model.evidence import (
     Scaling,
     Stalls,
 )
+from benchlab.model.metrics import CAPACITY
 from benchlab.model.quantities import significant
 from benchlab.report import readable, stalled
 from benchlab.report.figures import Figures
 from benchlab.report.grouping import Grouping, Panel
 from benchlab.report.material import Clock, Line, Material, headline_metrics, own_metrics
 from benchlab.report.plots import boxes as boxes_plot
-from benchlab.report.plots import distribution, effect, resources, sweep, timeline
+from benchlab.report.plots import capacity, distribution, effect, resources, sweep, timeline
 from benchlab.report.plots.canvas import Canvas
 from benchlab.report.plots.colours import VERDICT_TONES, tone
 
@@ -364,6 +365,18 @@ class Sections:
         names = list(dict.fromkeys([*compared, *BOXED]))
         found = [boxes_plot.boxes(self.material.measured, n, self.grouping) for n in names]
         return [plot for plot in found if plot is not None]
+
+    def capacities(self) -> list[capacity.Curve]:
+        """What each search saw of its target, against the rate."""
+        return capacity.curves(self.material.summary.cases)
+
+    def capacity(self, case: CaseResult) -> Markup:
+        """The highest rate that keeps a case's target in a sentence, or why there is none."""
+        first, *rest = readable.capacity(case)
+        found = case.metrics[CAPACITY]
+        shown = self.figures.show(f"cases/{case.name}/{CAPACITY}/said", found.estimate, first)
+        head = Markup("<b>{}</b>: {}").format(case.name, shown)
+        return head + escape("".join(f"; {part}" for part in rest))
 
     def sweeps(self) -> list[sweep.Sweep]:
         """Small multiples over the numeric factor."""
