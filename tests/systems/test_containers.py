@@ -18,7 +18,7 @@ import polars
 import pytest
 from servers import driven, until
 
-from benchlab.host import cores, leftovers, ports
+from benchlab.host import cgroups, cores, leftovers, ports
 from benchlab.host.probes import Probes, Root
 from benchlab.host.processes import Leash
 from benchlab.model.cases import cases
@@ -138,6 +138,21 @@ def counted_s(root: Root) -> float:
     return int((folder / "cpu.stat").read_text().split()[1]) / 1e6
 
 
+def told_alike(root: Root) -> None:
+    """Both versions of groups tell the same, as far as the machine has them."""
+    if root.cgroup is None:
+        return
+    name = Path(root.cgroup.folder).name
+    both = [cgroups.called(name, root.pid, [version]) for version in (1, 2)]
+    there = [group for group in both if group is not None]
+    assert root.cgroup == there[0]
+    for group in there:
+        assert group.members() == root.members()
+        spent = sum(group.spent_s(Path(group.cpu).read_bytes()))
+        assert spent == pytest.approx(counted_s(root), abs=0.04)
+    assert cgroups.called("no-such-group", root.pid) is None
+
+
 def is_gone(root: Root, url: str) -> bool:
     return not Path(f"/proc/{root.pid}").exists() and ports.is_free(int(url.split(":")[2][:-1]))
 
@@ -183,6 +198,8 @@ def test_a_container_is_followed_driven_disturbed_and_gone(
     assert seen.filter(polars.col("counter") == "memory_bytes")["value"][-1] > 10_000
     assert seen.filter(polars.col("counter") == "written_bytes").height > 0
     assert "response:200" in web.log_tail()
+
+    told_alike(root)
 
     web.pause("")
     with pytest.raises((TimeoutError, urllib.error.URLError)):

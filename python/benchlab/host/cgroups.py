@@ -10,6 +10,7 @@ groups, and setting limits.
 
 import contextlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,8 +48,11 @@ class Cgroup:
         return found
 
 
-def called(name: str, pid: int) -> Cgroup | None:
-    """The group of a process that has `name` in its path; None where it is in none to be seen."""
+def called(name: str, pid: int, versions: Sequence[int] = (1, 2)) -> Cgroup | None:
+    """The group of a process that has `name` in its path; None where it is in none to be seen.
+
+    Where a machine has both versions, the first has the controllers.
+    """
     try:
         groups = Path(f"/proc/{pid}/cgroup").read_text()
     except OSError:
@@ -57,7 +61,8 @@ def called(name: str, pid: int) -> Cgroup | None:
     for line in groups.splitlines():
         _, controllers, path = line.split(":", 2)
         paths |= dict.fromkeys(controllers.split(","), path)
-    for controller, version in (("cpuacct", 1), ("", 2)):
+    for version in versions:
+        controller = "cpuacct" if version == 1 else ""
         if name in paths.get(controller, "") and (place := _mounted(controller)):
             root, mount = place
             # What a container makes below its own group belongs to it.
