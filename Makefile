@@ -63,9 +63,10 @@ bench: build servers
 soak: build servers
 	$(BIN)/python benches/soak.py
 
-# Four hours; what was measured is not measured again, so that it may be done in parts: UNTIL=45m.
+# Four hours at most; what was measured is not measured again, so that it may be done in parts:
+# UNTIL=45m.
 truth: build servers
-	$(BIN)/python -m benches.truth $(if $(UNTIL),--until $(UNTIL),)
+	$(BIN)/python -m benches.truth --until $(or $(UNTIL),4h)
 
 # The engine is built already; with it in one go nothing that both need is compiled anew.
 instructions: build

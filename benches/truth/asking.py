@@ -96,7 +96,8 @@ def run(
     """
     text = place.folder / "experiments" / f"{place.name}.yaml"
     folder, said = place.folder / "runs" / place.name, place.folder / "said"
-    for each in (text, folder, said / "any"):
+    # What the path costs is kept in a store that is there, for all of the work.
+    for each in (text, folder, said / "any", place.folder / STORE / "any"):
         each.parent.mkdir(parents=True, exist_ok=True)
     text.write_text(json.dumps({"experiment": place.name, **experiment}, indent=1))
     shutil.rmtree(folder, ignore_errors=True)

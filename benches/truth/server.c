@@ -15,7 +15,8 @@
  *   fixed       seconds that each takes in all, likewise
  *   seed        of what is drawn
  *   wrong       of so many answers one, the last, is `wrong`
- *   freeze      seconds for which it is stopped (SIGSTOP), `after` seconds after request 100
+ *   freeze      seconds for which it is stopped (SIGSTOP), `after` seconds after the hundredth
+ *               request since it was last asked for nothing for a while: once for each load
  *   told        a file to which it adds a line when it is ended: what it did, by its own clock
  * Absent: anything of HTTP beyond the end of a request's head.
  */
@@ -31,14 +32,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { CONNECTIONS = 65536, EVENTS = 1024, BINS = 100000, BIN_NS = 1000, TRIGGER = 100 };
-/* A request that takes as long was interrupted by a freeze. */
-enum { STOPPED_NS = 100000000 };
+/* A request that takes as long was interrupted by a freeze; a pause of as long ends a load. */
+enum { STOPPED_NS = 100000000, PAUSE_NS = 200000000 };
 
 static const char RIGHT[] =
     "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nright";
@@ -62,6 +64,8 @@ static uint64_t state;
 static volatile uint64_t sink;
 static volatile sig_atomic_t ended;
 static int trigger = -1;
+static uint64_t asked_for; /* Requests of this load. */
+static volatile uint64_t *freezes, freezes_known; /* How many there were. */
 
 static int64_t now(void) {
     struct timespec time;
@@ -120,7 +124,7 @@ static void answer(int connection) {
     if (write(connection, is_wrong ? WRONG : RIGHT, sizeof RIGHT - 1) < 0 && errno == EAGAIN) {
         fail("an answer did not fit");
     }
-    if (seen.requests == TRIGGER && trigger >= 0 && write(trigger, "", 1) < 0) {
+    if (++asked_for == TRIGGER && trigger >= 0 && write(trigger, "", 1) < 0) {
         fail("trigger");
     }
     int64_t done = now(), own = done - begun - added;
@@ -175,8 +179,9 @@ static void welcome(int listener, int poll) {
 static void arm(void) {
     int ends[2];
     pid_t parent = getpid();
-    if (pipe2(ends, O_CLOEXEC) < 0) {
-        fail("pipe");
+    freezes = mmap(NULL, sizeof *freezes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (freezes == MAP_FAILED || pipe2(ends, O_CLOEXEC) < 0) {
+        fail("arm");
     }
     if (fork() != 0) {
         trigger = ends[1];
@@ -184,15 +189,15 @@ static void arm(void) {
     }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(ends[1]);
-    char byte;
     struct timespec after = {(time_t)asked.after, (long)(fmod(asked.after, 1) * 1e9)};
     struct timespec length = {(time_t)asked.freeze, (long)(fmod(asked.freeze, 1) * 1e9)};
-    if (read(ends[0], &byte, 1) == 1) {
+    for (char byte; read(ends[0], &byte, 1) == 1;) {
         nanosleep(&after, NULL);
         int64_t begun = now();
         kill(parent, SIGSTOP);
         nanosleep(&length, NULL);
         int64_t done = now();
+        ++*freezes;
         kill(parent, SIGCONT);
         FILE *file = fopen(asked.told, "a");
         if (file != NULL) {
@@ -266,6 +271,15 @@ static int listen_on(int port) {
     return listener;
 }
 
+/* A new load begins after a pause that no freeze made. */
+static void rest(int64_t pause_ns) {
+    uint64_t were = freezes == NULL ? 0 : *freezes;
+    if (pause_ns > PAUSE_NS && were == freezes_known) {
+        asked_for = 0;
+    }
+    freezes_known = were;
+}
+
 static void serve(int listener) {
     static struct epoll_event events[EVENTS];
     int poll = epoll_create1(EPOLL_CLOEXEC), polls = asked.mean > 0 || asked.fixed > 0;
@@ -278,6 +292,7 @@ static void serve(int listener) {
                 found = epoll_wait(poll, events, EVENTS, 1000);
             }
             int64_t time = now();
+            rest(time - free_ns);
             seen.idle_ns += time - free_ns;
             free_ns = time;
         }
