@@ -19,7 +19,8 @@ from benches.truth.units import Journal, Lengths, Line, Part, Place, Row, Unit
 AMOUNTS = (0.02, 0.03, 0.05, 0.10)
 COMPARISONS = 15
 FOUND = ("worse", "different-but-small")
-ENOUGH = 0.8
+ENOUGH, FEWEST = 0.8, 10
+"""The share that is to be found; the comparisons from which on that is judged."""
 
 
 def compare(amount: float, place: Place) -> dict[str, Any]:
@@ -73,8 +74,8 @@ def _row(amount: float, lines: Sequence[Line]) -> Row:
 
 
 def _means(amount: float, found: int, lines: Sequence[Line], told: Sequence[Line]) -> str:
-    if not lines or not told:
-        return ""
+    if len(told) < FEWEST:
+        return "Too few to tell."
     could = statistics.median(line.found["detectable"] for line in told)
     said = f"Each comparison said what it could have shown: {percent(could)} (median)."
     if found / len(lines) >= ENOUGH:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from benches.truth.units import QUIET, Journal, Line, Part, Row
+from benches.truth.units import QUIET, Journal, Line, Part, Row, machine
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "TRUTH.md"
 HEAD = """# What Benchlab says where the truth is known
@@ -26,7 +26,7 @@ arrival and keeps its own books by the monotonic clock.
 
 def make(journal: Journal, parts: Sequence[Part]) -> str:
     """The whole page."""
-    text = [HEAD.format(quiet=QUIET)]
+    text = [HEAD.format(quiet=QUIET), _here(journal)]
     for part in parts:
         text.append(f"\n## {part.title}\n{part.about}\n\n")
         text.append("| set up | the truth | seen | done | what it means |\n|---|---|---|---|---|\n")
@@ -34,6 +34,16 @@ def make(journal: Journal, parts: Sequence[Part]) -> str:
     if any(line.short for line in journal):
         text.append("\nThese are short trials, to see that everything works: they tell nothing.\n")
     return "".join(text)
+
+
+def _here(journal: Journal) -> str:
+    """This machine, where something was measured on it."""
+    here = machine()
+    if here["fingerprint"] not in {line.machine for line in journal}:
+        return ""
+    named = f"{here['cpu']}, {here['cores']} cores, Linux {here['kernel']}"
+    where = f", {here['virtualisation']}" if here["virtualisation"] else ""
+    return f"\nThe machine {here['fingerprint'][:8]}: {named}{where}.\n"
 
 
 def _line(row: Row) -> str:
