@@ -83,6 +83,15 @@ time.sleep(600)
 """
 
 
+BUSY = """
+import time
+while time.process_time() < 0.5:
+    sum(range(100_000))
+time.sleep(600)
+"""
+"""Spends as much on any machine, and goes on."""
+
+
 def until_sampled(probes: Probes, times: int) -> None:
     """Waits for so many more samples."""
     wanted, deadline = probes.samples + times, time.monotonic() + 20
@@ -143,8 +152,7 @@ def test_a_tree_that_is_gone_ends_its_probes_quietly(leash: Leash) -> None:
 def test_members_are_probed_each_and_together_and_count_on_when_started_again(
     leash: Leash,
 ) -> None:
-    spends = [sys.executable, "-c", "sum(range(30_000_000)); import time; time.sleep(600)"]
-    roots = {name: leash.start(spends) for name in ("one", "two")}
+    roots = {name: leash.start([sys.executable, "-c", BUSY]) for name in ("one", "two")}
     probes = Probes(
         {"system": lambda: {n: Root(p.keeper, is_keeper=True) for n, p in roots.items()}}
     )
