@@ -71,6 +71,23 @@ def test_blocks_start_each_system_afresh() -> None:
     assert set(idle_rows(run).values()) == {"not-applicable"}
 
 
+class StoppedAtOnce(StopToken):
+    """Is asked to stop as soon as something is waited for."""
+
+    def pause(self, seconds: float) -> bool:
+        if not self.is_set:
+            self.ask()
+        return super().pause(seconds)
+
+
+def test_asked_to_stop_as_a_system_starts_in_its_turn_a_run_ends_in_order() -> None:
+    experiment, run = new_run(given("blocks"))
+    seen = Seen()
+    record = execute(experiment, cases(experiment), run, emit=seen, stop=StoppedAtOnce())
+    assert (record.state, record.sessions_done) == ("interrupted", 0)
+    assert not seen.of(events.TrialStarted)
+
+
 def test_in_turn_each_system_is_started_once_and_the_answer_says_so() -> None:
     run, seen = ran(given("sequential"))
     assert [event.system for event in seen.of(events.SystemStarted)] == ["left", "right"]

@@ -196,12 +196,11 @@ class _Lab:
         order = "blocks" if has_fallen_back else self._experiment.order
         fleet = Fleet(self._setting, session, cases, order)
         try:
-            # Being asked to stop is a way to end, not an error.
+            # Being asked to stop is a way to end, not an error, as a system starts in its turn too.
             with contextlib.suppress(StoppedError):
                 fleet.open()
+            with contextlib.suppress(StoppedError):
                 yield fleet
-                return
-            yield fleet
         finally:
             fleet.close()
 
