@@ -308,6 +308,12 @@ def test_cores_are_given_by_the_lab_alone(leash: Leash) -> None:
     assert "--cpuset-cpus=0" in container.Container(taken, Place(leash, Path()), {}, "x").argv
 
 
+def test_cores_that_are_given_are_told_before_anything_is_started() -> None:
+    system = System(kind="command", start="docker run --cpuset-cpus 0 web", url="http://[::1]:1/")
+    with pytest.raises(InputError, match="leave --cpuset-cpus out"):
+        kind_of("web", system).missing(system)
+
+
 @pytest.mark.parametrize(
     ("line", "client", "rest"),
     [
@@ -316,6 +322,7 @@ def test_cores_are_given_by_the_lab_alone(leash: Leash) -> None:
         ("/usr/bin/podman --runtime runc run web", ["/usr/bin/podman", "--runtime", "runc"], None),
         ("docker -D -H unix:///x run web", ["docker", "-D", "-H", "unix:///x"], ["web"]),
         ("docker --host=unix:///x run web", ["docker", "--host=unix:///x"], ["web"]),
+        ("nerdctl --debug-full run web", ["nerdctl", "--debug-full"], ["web"]),
         ("docker compose run web", None, None),
         ("docker -D compose run web", None, None),
         ("docker start run", None, None),

@@ -262,8 +262,13 @@ def write_own(folder: Path, file: str, content: str, key: str, is_secret: bool =
 
 
 def missing(system: System) -> str | None:
-    """The first program it needs that is not here, and how to get it."""
+    """The first program it needs that is not here, and how to get it.
+
+    Raises InputError for a container that is given cores, which are the lab's to choose.
+    """
     argv = split(fill(system.start or "", {}), "start")
+    if system.placement != "shared" and (run := container.taken_apart(argv)) is not None:
+        container.check_cores(run, "start")
     # A program in the system's own folder comes into being with the system.
     first = [name for name in argv[:1] if "${" not in name]
     for name in first:

@@ -51,11 +51,20 @@ def taken_apart(argv: Sequence[str]) -> Run | None:
         return None
     number = 1
     while number < len(argv) and argv[number].startswith("-"):
-        number += 1 if "=" in argv[number] or argv[number] in _ALONE else 2
+        is_alone = "=" in argv[number] or argv[number] in _ALONE
+        # No value is called like what all this is about: there are options that are new to us.
+        number += 1 if is_alone or argv[number + 1 : number + 2] in (["run"], ["container"]) else 2
     verb = number + (argv[number : number + 1] == ["container"])
     if list(argv[verb : verb + 1]) != ["run"]:
         return None
     return Run(tuple(argv[:number]), tuple(argv[verb + 1 :]))
+
+
+def check_cores(run: Run, key: str) -> None:
+    """Raises InputError where the cores that are the lab's to choose are given to the client."""
+    if any(word.partition("=")[0] == CPUSET for word in run.rest):
+        what = f"the lab chooses the cores: leave {CPUSET} out, and give `placement:`"
+        raise InputError(what, key=key)
 
 
 class Container:
@@ -68,9 +77,7 @@ class Container:
         self._environment = {name: steered[name] for name in steered if _STEERING.fullmatch(name)}
         mine = ["--label", self._label]
         if place.cpus:
-            if any(word.partition("=")[0] == CPUSET for word in run.rest):
-                what = f"the lab chooses the cores: leave {CPUSET} out, and give `placement:`"
-                raise InputError(what, key=key)
+            check_cores(run, key)
             # One of an ordinary user's own may not; it is moved once it is there.
             if os.geteuid() == 0 or Path(run.client[0]).name != "podman":
                 mine += [CPUSET, ",".join(map(str, place.cpus))]
