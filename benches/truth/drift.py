@@ -110,7 +110,8 @@ def _compared(name: str, who: str, lines: Sequence[Line]) -> Row:
         for line in lines
     )
     seen = f"called different: {share(different, len(lines))}; "
-    seen += f"the effect told: {mean([line.found['effect'] for line in lines])}"
+    told = [effect for line in lines if (effect := line.found["effect"]) is not None]
+    seen += f"the effect told: {mean(told)}"
     means = "What both have in common goes away between them."
     if different:
         means = "What changes over the hours is taken for a difference."

@@ -109,6 +109,8 @@ def _means(name: str, lines: Sequence[Line], alone: Sequence[Line]) -> str:
     """Whether a figure that is taken for the system's is not what the system does by itself."""
     if name == "alone":
         return "-"
+    if not alone:
+        return "What the system does by itself is not known yet."
     wrong = []
     for metric in METRICS[:-1]:
         own = [one["estimate"] for line in alone if _is_taken(one := line.found["metrics"][metric])]

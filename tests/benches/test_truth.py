@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT))
 
 from benches.truth import __main__ as truth  # noqa: E402
-from benches.truth import queueing  # noqa: E402
-from benches.truth.units import SHORT, Journal, Line  # noqa: E402
+from benches.truth import drift, queueing, starved  # noqa: E402
+from benches.truth.units import SHORT, Found, Journal, Line, Part, Row  # noqa: E402
 
 QUICK = {
     "slowed/10%/00": ("each request takes 10 %", "found: "),
@@ -116,6 +116,30 @@ def test_every_unit_stands_in_a_row_of_the_table(tmp_path: Path) -> None:
         rows = part.rows(journal)
         assert sum(row.of for row in rows) >= len(part.units(SHORT)), part.name
         assert not any(row.done for row in rows)
+
+
+def row_of(part: Part, tmp_path: Path, beginning: str, unit: str, found: Found) -> Row:
+    """The row that begins so, where one unit was done that found this."""
+    journal = Journal(tmp_path, SHORT)
+    journal.add(dataclasses.replace(LINE, unit=unit, found=found))
+    (row,) = [row for row in part.rows(journal) if row.setup.startswith(beginning)]
+    return row
+
+
+def test_without_a_line_to_compare_with_nothing_is_said_of_a_starved_generator(
+    tmp_path: Path,
+) -> None:
+    metric = {"estimate": 5000.0, "validity": "valid", "resolved": True, "why": ""}
+    found = {"metrics": dict.fromkeys(starved.METRICS, metric), "rows": {}}
+    setup = f"closed load, {starved.BUSY} busy"
+    row = row_of(starved.PART, tmp_path, setup, "starved/closed/beside/0", found)
+    assert row.means == "What the system does by itself is not known yet."
+
+
+def test_a_comparison_that_gave_no_effect_stands_in_the_table(tmp_path: Path) -> None:
+    found = {"verdict": "invalid", "effect": None, "drifted": 0.1}
+    row = row_of(drift.PART, tmp_path, "Benchlab, both", "drift/pairs/0", found)
+    assert row.seen.endswith("the effect told: -")
 
 
 def test_theory_of_an_exponential_law_is_that_of_the_textbook() -> None:
