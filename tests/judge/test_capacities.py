@@ -44,6 +44,15 @@ def sought(name: str, **load: Any) -> Case:
 
 
 CASES = (sought("old", peak=300.0), sought("new"))
+RECORD: dict[str, Any] = {
+    "id": "sim",
+    "experiment": "buddies",
+    "state": "complete",
+    "created_utc": "2026-01-01T00:00:00Z",
+    "command": ("benchlab", "run", "buddies.yaml"),
+    "seed": 1,
+    "blocks": 1,
+}
 COMPARE = Compare(factor="server", baseline="old", metrics=("capacity",))
 
 
@@ -51,17 +60,8 @@ def searched(
     agent: Path, path: Path, experiment: Experiment, cases: Sequence[Case], sim: Mapping[str, Any]
 ) -> store.Run:
     """A whole run: the lab's turns, each asked of the simulator and written as the lab does."""
-    record = RunRecord(
-        id="sim",
-        experiment="buddies",
-        state="complete",
-        created_utc="2026-01-01T00:00:00Z",
-        command=("benchlab", "run", "buddies.yaml"),
-        seed=1,
-        sessions=experiment.sessions,
-        blocks=experiment.blocks,
-        sessions_done=experiment.sessions,
-    )
+    sessions = experiment.sessions
+    record = RunRecord(**RECORD, sessions=sessions, sessions_done=sessions)
     run = store.create("experiment: buddies\n", record, path)
     seekers = {case.name: Seeker(experiment, case, run) for case in cases}
     for session in range(experiment.sessions):
@@ -134,11 +134,10 @@ def test_an_agent_at_its_limit_is_no_system_that_breaks(agent: Path, tmp_path: P
     assert "at least" in readable.capacity(case)[0]
 
 
-def step_of(course: Course, **given: Any) -> tuple[str, str]:
-    """What one trial says of its rate."""
-    case = sought("old")
+def trial_of(course: Course, case: Case) -> Any:
+    """A trial of a step that went so."""
     state: Any = course.state
-    trial: Any = FakeTrial(
+    return FakeTrial(
         TrialRecord(
             session=0,
             block=0,
@@ -153,7 +152,12 @@ def step_of(course: Course, **given: Any) -> tuple[str, str]:
         ),
         course,
     )
-    judged = judge_trial(trial, experiment_of([case]), case)
+
+
+def step_of(course: Course, **given: Any) -> tuple[str, str]:
+    """What one trial says of its rate."""
+    case = sought("old")
+    judged = judge_trial(trial_of(course, case), experiment_of([case]), case)
     found = weigh([judged], given.get("keep", (KEEP,)), {})
     return found.outcome, found.why
 
@@ -180,6 +184,24 @@ OPEN = Course(open_at=1000.0)
 def test_only_the_system_breaks_a_target(course: Course, outcome: str, why: str) -> None:
     found, said = step_of(course)
     assert found == outcome and why in said, said
+
+
+def test_a_search_that_was_disturbed_goes_on_in_the_next_session(tmp_path: Path) -> None:
+    (case,) = cases = (sought("old"),)
+    experiment = experiment_of(cases, sessions=2, blocks=1)
+    record = RunRecord(**RECORD, sessions=2)
+    seeker = Seeker(experiment, case, store.create("experiment: x\n", record, tmp_path / "run"))
+    asked = []
+    while (step := seeker.searching()) is not None:
+        asked.append(step.rate)
+        seeker.saw(step, trial_of(replace(OPEN, lag_ns=30 * MS), case))
+    assert asked == [100, 50, 25] and seeker.is_in_vain and seeker.rungs(0) == ()
+    seeker.begin_session()
+    again = seeker.searching()
+    assert again is not None and again.rate == 100 and not seeker.is_in_vain
+    seeker.saw(again, trial_of(OPEN, case))
+    after = seeker.searching()
+    assert after is not None and after.rate == 200
 
 
 def test_errors_that_are_bounded_by_name_have_that_bound_alone() -> None:

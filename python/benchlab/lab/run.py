@@ -240,8 +240,8 @@ class _Lab:
             said = (found.outcome, found.why, found.figures)
             self._emit(events.StepEnded(turn.session, turn.case.name, step, *said))
         if seeker.is_in_vain:
-            self._emit(events.Note(f"{turn.case.name}: no rate was seen to keep its target"))
-            self._leave_out(seeker.case, "")
+            where = f"session {turn.session + 1}: {turn.case.name}"
+            self._emit(events.Note(f"{where}: no rate was seen to keep its target"))
         return not seeker.is_in_vain
 
     def _leave_out(self, case: Case, why: str) -> None:

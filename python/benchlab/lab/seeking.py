@@ -74,8 +74,16 @@ class Seeker:
         return bool(self._searched) and self.searching() is None and self.found is None
 
     def begin_session(self) -> None:
-        """Forgets what the last session's own steps were."""
+        """Forgets the last session's own steps, and what could not tell in a search in vain.
+
+        What disturbed the search then may be over, so that it goes on in this session.
+        """
         self._own, self._pending = {}, {}
+        if self.found is None:
+            told: dict[float, Outcome] = {
+                rate: word for rate, word in self._searched.items() if word != "unknown"
+            }
+            self._searched = told
 
     def searching(self) -> Step | None:
         """The next step of the search; None once it is over."""

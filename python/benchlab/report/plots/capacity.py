@@ -1,6 +1,6 @@
 """The response curve of a search: each step's figure against its rate, with the target as a line.
 
-A full dot kept the target and a cross of colour broke it; a hollow one could not tell. The pale
+A green dot kept the target and a red one broke it; a hollow one could not tell. The pale
 bar beneath is the interval of the capacity, a dot in it a session's own value, and the dashed line
 the usual peak. A figure that is infinite stands at the upper edge.
 """
