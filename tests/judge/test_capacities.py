@@ -16,6 +16,7 @@ from synthetic import MS
 from test_simulated import agent, ask, plan_of
 
 from benchlab import store
+from benchlab.judge.between import declared
 from benchlab.judge.capacity import weigh
 from benchlab.judge.run import judge_run
 from benchlab.judge.trial import judge_trial
@@ -116,6 +117,7 @@ def test_the_capacities_of_two_queues_are_found_and_told_apart(agent: Path, tmp_
     )
     assert "of it is left" in readable.capacity(summary.cases[0])[1]
     assert judge_run(experiment, CASES, run).summary == summary
+    assert declared(experiment_of(CASES)) == ("capacity",)
 
 
 def test_an_agent_at_its_limit_is_no_system_that_breaks(agent: Path, tmp_path: Path) -> None:

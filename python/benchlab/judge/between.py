@@ -43,6 +43,8 @@ def declared(experiment: Experiment) -> tuple[str, ...]:
     """The metrics that count: of `compare:`, or what would be compared by default."""
     if experiment.compare is not None:
         return experiment.compare.metrics
+    if experiment.load.find:
+        return (metrics.CAPACITY,)
     return ("latency_p99",) if experiment.load.is_open else ("throughput",)
 
 

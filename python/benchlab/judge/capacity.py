@@ -218,6 +218,9 @@ def judge_capacity(
     found = {CAPACITY: estimate}
     if case.load.peak is not None:
         found[OVER_PEAK] = _scaled(estimate, 1 / case.load.peak)
+    # That a rate near its own limit was too much now and then is no trouble of the case.
+    strained = judged.result.state in ("overloaded", "failing") and estimate.is_usable
+    trouble = {"state": "ok", "why": ""} if strained else {}
     result = judged.result.model_copy(
         update={
             "metrics": {**found, **judged.result.metrics},
@@ -230,6 +233,7 @@ def judge_capacity(
                 steps=_listed(steps),
                 why=estimate.why,
             ),
+            **trouble,
         }
     )
     scales = {CAPACITY: 1.0, OVER_PEAK: 1 / (case.load.peak or 1.0)}
