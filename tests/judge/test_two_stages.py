@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from runs import Course, FakeRun, Script, cases_of, experiment_of, run_of
 
-from benchlab.judge.precision import SoFar, mistaken, sentence
+from benchlab.judge.precision import SoFar, fixed_again, sentence
 from benchlab.judge.run import judge_run
 from benchlab.model.evidence import Summary
 from benchlab.model.experiment import Case, Compare
@@ -124,15 +124,16 @@ def test_the_comparison_rests_on_all_sessions_and_the_first_stage_s_spread() -> 
     assert given.low != found.low
 
 
-def test_a_first_stage_with_too_few_pairs_is_no_answer() -> None:
+@pytest.mark.parametrize(("spoilt", "left"), [(3, 5), (8, 0)])
+def test_a_first_stage_with_too_few_pairs_is_no_answer(spoilt: int, left: int) -> None:
     def poor(case: Case, session: int, block: int) -> Course:
-        return Course(rate=20_000 + 10 * session, steal=0.3 if session < 3 else 0.0)
+        return Course(rate=20_000 + 10 * session, steal=0.3 if session < spoilt else 0.0)
 
     run = run_of(PAIR, poor, blocks=1, sessions=13)
     fixed = so_far(scattered(0.03)).fix(0.02, 8)
     run.record = run.record.model_copy(update={"two_stage": fixed})
     (found,) = judged(run).comparisons
-    assert found.verdict == "invalid" and "5 of 6 sessions needed are usable" in found.why
+    assert found.verdict == "invalid" and f"{left} of 6 sessions needed are usable" in found.why
 
 
 def test_a_run_that_ended_before_its_number_was_fixed_is_not_whole() -> None:
@@ -145,8 +146,9 @@ def test_a_run_that_ended_before_its_number_was_fixed_is_not_whole() -> None:
 
 def test_the_number_is_derived_again_from_the_first_stage() -> None:
     fixed = so_far(scattered(0.03)).fix(0.02, 8)
-    run = staged_run(13, fixed)
-    assert mistaken(EXPERIMENT, PAIR, run) == ""  # type: ignore[arg-type]
-    run = staged_run(16, fixed.model_copy(update={"sessions": 16}))
-    said = mistaken(EXPERIMENT, PAIR, run)  # type: ignore[arg-type]
-    assert "the raw data of the first 8 give 13 of 13" in said
+    claimed = fixed.model_copy(update={"sessions": 16, "spread": 0.04})
+    found = fixed_again(EXPERIMENT, PAIR, staged_run(16, claimed))  # type: ignore[arg-type]
+    assert found is not None and (found.sessions, found.needed) == (13, 13)
+    assert found.spread == pytest.approx(fixed.spread, rel=0.01)
+    assert found.half_width == pytest.approx(fixed.half_width, rel=0.01)
+    assert fixed_again(EXPERIMENT, PAIR, staged_run(8, None)) is None  # type: ignore[arg-type]

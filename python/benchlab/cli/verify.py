@@ -10,7 +10,7 @@ from benchlab.model.errors import Exit, InputError
 def verify(run: RunName, as_json: Json = False) -> None:
     """Derive every printed number again from the raw data; exit 1 if one differs."""
     from benchlab.cli.answering import PAGE, say
-    from benchlab.judge.precision import mistaken
+    from benchlab.judge.precision import fixed_again
     from benchlab.judge.run import judge_run
     from benchlab.lab.opening import reopen
     from benchlab.report import verification
@@ -27,11 +27,13 @@ def verify(run: RunName, as_json: Json = False) -> None:
         raise InputError(f"{what}; make it: benchlab report {found.id}")
     opened = reopen(found)
     material = gather(judge_run(opened.experiment, opened.cases, found))
-    result = verification.verify(found.path / SUMMARY, found.path / PAGE, material)
-    staged = mistaken(opened.experiment, opened.cases, found)
-    differing = [*result.differing, *([staged] if staged else [])]
-    compared = result.compared + (found.record.two_stage is not None)
-    document = {"run": str(found.path), "compared": compared, "differing": differing}
-    count = f"{compared} figures compared, {len(differing)} differ: {found.path}"
-    say(as_json, document, (*differing, count))
-    raise typer.Exit(Exit.BROKEN_PROMISE if differing else Exit.DONE)
+    staged = fixed_again(opened.experiment, opened.cases, found)
+    result = verification.verify(found.path / SUMMARY, found.path / PAGE, material, staged)
+    document = {
+        "run": str(found.path),
+        "compared": result.compared,
+        "differing": list(result.differing),
+    }
+    count = f"{result.compared} figures compared, {len(result.differing)} differ: {found.path}"
+    say(as_json, document, (*result.differing, count))
+    raise typer.Exit(Exit.BROKEN_PROMISE if result.differing else Exit.DONE)

@@ -21,7 +21,6 @@ from benchlab.stats.family import FEWEST_COUNTING
 from benchlab.stats.paired import Paired, pair
 from benchlab.stats.precision import MOST_STAGED, fewest, half_width, level, sessions_for
 from benchlab.store import Run
-from benchlab.store.runs import RUN
 
 FEWEST_FREEDOM = 2
 Values = Mapping[str, Mapping[str, float]]
@@ -63,10 +62,7 @@ class SoFar:
     def outlook(self) -> Outlook | None:
         """How wide intervals are; None for fewer than three pairs, whose spread says little."""
         record = self._run.record
-        stage = record.two_stage
-        first = stage.first if stage else None
-        pairs = [paired for _, paired in self._pairs() if paired.by == "ratio"]
-        spreads = [replace(paired, first=first).spread for paired in pairs]
+        spreads = [paired.spread for _, paired in self._pairs() if paired.by == "ratio"]
         # Sessions that are alike to the last digit say nothing of how sure their mean is.
         known = [spread for spread in spreads if spread.freedom >= FEWEST_FREEDOM and spread.sd > 0]
         if not known:
@@ -74,7 +70,7 @@ class SoFar:
         all_sessions = record.sessions
 
         def at_end(spread: Spread) -> float:
-            freedom = spread.freedom if stage else all_sessions - 1
+            freedom = spread.freedom if record.two_stage else all_sessions - 1
             return half_width(spread.sd, all_sessions, freedom, level(1))
 
         now = max(half_width(s.sd, s.count, s.freedom, level(1)) for s in known)
@@ -113,15 +109,18 @@ class SoFar:
     def _pairs(self, first: int | None = None) -> Iterator[tuple[Cell, Paired]]:
         """The cells that have pairs, of the first sessions or of all."""
         self._read()
+        stage = self._run.record.two_stage
         for cell in self._cells:
             both = [
-                (a, b)
-                for session in self._sessions[:first]
+                (number, a, b)
+                for number, session in enumerate(self._sessions[:first])
                 if (a := _value(session, cell.baseline_case, cell.metric)) is not None
                 and (b := _value(session, cell.candidate_case, cell.metric)) is not None
             ]
             if both:
-                yield cell, pair([a for a, _ in both], [b for _, b in both])
+                staged = sum(number < stage.first for number, _, _ in both) if stage else None
+                paired = pair([a for _, a, _ in both], [b for _, _, b in both])
+                yield cell, replace(paired, first=staged)
 
     def _read(self) -> None:
         """Counts the sessions that were finished meanwhile, each once."""
@@ -143,18 +142,10 @@ class SoFar:
             self._sessions.append(values)
 
 
-def mistaken(experiment: Experiment, cases: Sequence[Case], run: Run) -> str:
-    """How a run's fixed number of sessions differs from what its first stage gives; or nothing."""
+def fixed_again(experiment: Experiment, cases: Sequence[Case], run: Run) -> TwoStage | None:
+    """The number of sessions as the raw data of the first stage give it; None for one stage."""
     kept = run.record.two_stage
-    if kept is None:
-        return ""
-    found = SoFar(experiment, cases, run).fix(kept.precision, kept.first)
-    if (found.sessions, found.needed) == (kept.sessions, kept.needed):
-        return ""
-    return (
-        f"{RUN}: the sessions are {kept.sessions} of {kept.needed} needed, "
-        f"but the raw data of the first {kept.first} give {found.sessions} of {found.needed}"
-    )
+    return kept and SoFar(experiment, cases, run).fix(kept.precision, kept.first)
 
 
 def told(cell: Cell) -> str:

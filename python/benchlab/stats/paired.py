@@ -36,7 +36,7 @@ class Paired:
         has fixed how many there are (Stein 1945); of all, where the first stage has no spread.
         """
         whole = spread(self.differences)
-        staged = whole if self.first is None else spread(self.differences[: self.first])
+        staged = spread(self.differences[: self.first]) if self.first else whole
         return replace(whole, sd=staged.sd, freedom=staged.freedom) if staged.sd else whole
 
     def effect(self, difference: float) -> float:
