@@ -13,6 +13,8 @@ from benchlab.lab.opening import KNOWN
 from benchlab.lab.run import execute
 from benchlab.lab.stopping import StopToken
 from benchlab.model.cases import cases
+from benchlab.model.records import Calibration
+from benchlab.store import machines
 
 GIVEN = """
 experiment: staged
@@ -40,7 +42,9 @@ class Stopping(Seen):
 
 
 @pytest.mark.real
-def test_the_number_is_fixed_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_is_fixed_once_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noise: Calibration
+) -> None:
     monkeypatch.setenv("BENCHLAB_STORE", str(tmp_path / "store"))
     monkeypatch.setattr(precision, "MOST_STAGED", 9)
     experiment, run = new_run(GIVEN, known=KNOWN)
@@ -60,8 +64,10 @@ def test_the_number_is_fixed_once_and_kept(tmp_path: Path, monkeypatch: pytest.M
     assert [note for note in record.notes if note == precision.sentence(fixed)]
 
     monkeypatch.setattr(precision, "MOST_STAGED", 12)
+    machines.keep(noise.model_copy(update={"fingerprint": record.host["fingerprint"]}))
     record = execute(experiment, cases(experiment), run, emit=Seen(), stop=StopToken())
     assert (record.state, record.sessions_done, record.two_stage) == ("complete", 9, fixed)
+    assert record.calibration is None, "what was known as it began is kept"
     (found,) = judge_run(experiment, cases(experiment), run).summary.comparisons
     assert found.sessions == 9 and found.low is not None and found.high is not None
     width = math.log1p(found.high) - math.log1p(found.low)

@@ -289,12 +289,16 @@ class _Lab:
             kind = kind_of(case.system_name, case.system)
             systems.setdefault(case.system_name, kind.describe(case.system))
         host = fingerprint.take()
+        # A run that is gone on with keeps what was known as it began.
+        known: dict[str, Any] = {}
+        if not former.host:
+            known["calibration"] = machines.calibration(host["fingerprint"])
+            known["restarts"] = history.restarts(self._experiment, self._cases, host["fingerprint"])
         record = former.model_copy(
             update={
                 "state": "running",
                 "host": host,
-                "calibration": machines.calibration(host["fingerprint"]),
-                "restarts": history.restarts(self._experiment, self._cases, host["fingerprint"]),
+                **known,
                 "versions": _versions(),
                 "systems": systems,
                 "order": self._experiment.order if self._are_several() else "",
