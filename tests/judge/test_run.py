@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from runs import Course, FakeRun, Script, cases_of, experiment_of, run_of, wobble
 
-from benchlab.judge.restarts import learnt
+from benchlab.judge.restarts import learnt, shaded
 from benchlab.judge.run import Judgement, judge_run
 from benchlab.judge.trial import judge_trial, needs_repeat
-from benchlab.model.evidence import Summary
+from benchlab.model.evidence import Comparison, Summary
 from benchlab.model.experiment import Case, Compare, Experiment
 from benchlab.model.expressions import parse
 from benchlab.model.records import Restart, Restarts
@@ -280,6 +280,12 @@ def test_the_cost_is_a_reading_a_trial() -> None:
     assert found.cases["fetch=each"].resolved_to == 0.999
 
 
+def left_running() -> list[Case]:
+    """The cases of a system that is already running and is not restarted."""
+    at = FETCH[0].system.model_copy(update={"at": ("http://x",)})
+    return [case.model_copy(update={"system": at}) for case in FETCH]
+
+
 @pytest.mark.parametrize(
     ("effect", "share", "verdict"),
     [
@@ -294,10 +300,7 @@ def test_the_cost_is_a_reading_a_trial() -> None:
 def test_an_effect_below_what_a_restart_does_is_inconclusive(
     effect: float, share: float | None, verdict: str
 ) -> None:
-    cases = [
-        case.model_copy(update={"system": case.system.model_copy(update={"at": ("http://x",)})})
-        for case in FETCH
-    ]
+    cases = left_running()
     run = run_of(cases, steady(effect))
     if share is not None:
         restart = Restart(
@@ -315,6 +318,25 @@ def test_an_effect_below_what_a_restart_does_is_inconclusive(
         assert "a restart may differ by 10 %" in found.why
 
 
+@pytest.mark.parametrize(
+    ("effect", "share", "verdict"),
+    [
+        (0.02, 0.005, "equivalent"),
+        (0.02, 0.015, "inconclusive"),
+        (-0.02, 0.015, "inconclusive"),
+    ],
+)
+def test_what_is_seen_and_what_a_restart_does_may_matter_together(
+    effect: float, share: float, verdict: str
+) -> None:
+    cases = left_running()
+    places = {"metric": "throughput", "baseline": "each", "candidate": "together", "at": {}}
+    known = Restarts(run="r", found=(Restart(**places, share=share),))
+    one = Comparison(**places, counts=True, effect=effect, verdict="equivalent")
+    (found,) = shaded([one], known, compare(), cases)
+    assert found.verdict == verdict
+
+
 def test_what_a_restart_does_is_learnt_from_sessions_that_began_with_one() -> None:
     summary = judged(steady(0.05)).summary
     known = learnt(summary, "r")
@@ -328,10 +350,7 @@ def test_what_a_restart_does_is_learnt_from_sessions_that_began_with_one() -> No
 
 
 def test_running_systems_and_widened_checks_are_said() -> None:
-    cases = [
-        case.model_copy(update={"system": case.system.model_copy(update={"at": ("http://x",)})})
-        for case in FETCH
-    ]
+    cases = left_running()
     experiment = experiment_of(cases, compare=compare(), allow={"steal": 0.1})
     found = judge(experiment, cases, run_of(cases, steady(0.5)))
     assert "running processes (db): a restart may differ" in found.summary.answer

@@ -57,8 +57,9 @@ def shaded(
 ) -> tuple[Comparison, ...]:
     """The comparisons of processes that ran all the while, as far as a restart lets them stand.
 
-    An effect below what a restart may do is inconclusive; so is "equivalent" where a restart may
-    do more than the smallest effect that matters. Where nothing is known the verdicts stand.
+    An effect below what a restart may do is inconclusive; so is "equivalent" where the effect and
+    what a restart may do add up to more than what matters. Where nothing is known the verdicts
+    stand.
     """
     left = [dict(case.levels) for case in cases if are_left_running([case])]
 
@@ -72,8 +73,10 @@ def shaded(
 def _shade(one: Comparison, share: float | None, smallest_effect: float) -> Comparison:
     if share is None or one.effect is None or one.by != "ratio":
         return one
-    is_small = one.verdict in _FOUND and abs(log1p(one.effect)) < log1p(share)
-    if not (is_small or (one.verdict == "equivalent" and share > smallest_effect)):
+    seen, more = abs(log1p(one.effect)), log1p(share)
+    is_small = one.verdict in _FOUND and seen < more
+    may_matter = one.verdict == "equivalent" and seen + more > log1p(smallest_effect)
+    if not (is_small or may_matter):
         return one
     why = f"{ONE_START} may differ by {significant(100 * share)} %, which another one would tell"
     return one.model_copy(update={"verdict": "inconclusive", "why": why})
