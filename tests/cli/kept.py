@@ -22,7 +22,7 @@ load: {clients: 8, duration: 1s}
 sessions: 8
 """
 HOST = {"cpu": "a processor", "kernel": "6.1", "fingerprint": "aa"}
-UNITS = {"throughput": "1/s", "latency_p99": "s"}
+UNITS = {"throughput": "1/s", "latency_p99": "s", "capacity": "1/s"}
 
 
 def sessions(rate: float, seed: int, count: int = 8, spread: float = 0.01) -> list[float]:

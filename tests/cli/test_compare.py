@@ -76,6 +76,22 @@ def test_what_counts_is_what_the_file_declared(capsys: pytest.CaptureFixture[str
     assert [one["counts"] for one in found] == [True] * 2 + [False] * 6
 
 
+def test_a_rate_that_is_sought_counts_where_nothing_was_declared(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    load = "{find: highest rate, keep: latency_p99 < 50ms, duration: 1s}"
+    text = SHOP.replace("{clients: 8, duration: 1s}", load)
+    a, b = (
+        keep(day, {"capacity": sessions(rate, day), "latency_p99": sessions(0.02, day)}, text=text)
+        for day, rate in ((1, 1000), (2, 700))
+    )
+    found = compared(capsys, a.id, b.id)[1]["comparisons"]
+    assert isinstance(found, list)
+    first, *rest = found
+    assert (first["metric"], first["counts"], first["verdict"]) == ("capacity", True, "worse")
+    assert rest and not any(one["counts"] for one in rest)
+
+
 def test_too_few_sessions_are_invalid_and_explorations_claim_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

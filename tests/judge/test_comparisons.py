@@ -7,6 +7,7 @@ from runs import Course, FakeRun, Script, cases_of, experiment_of, run_of, wobbl
 
 from benchlab.judge.comparisons import cells, counting
 from benchlab.judge.run import judge_run
+from benchlab.judge.validity import what_bounds
 from benchlab.model.evidence import Comparison
 from benchlab.model.experiment import Case, Compare
 
@@ -124,6 +125,11 @@ def test_bounds_on_both_sides_say_nothing() -> None:
 
     found = compared(script)
     assert found.verdict == "invalid" and "both sides" in found.why
+
+
+def test_a_capacity_is_a_bound_of_another_kind() -> None:
+    assert what_bounds("throughput") == "the agent was the limit"
+    assert "saw no rate break the target" in what_bounds("capacity")
 
 
 def test_withheld_latency_is_not_compared() -> None:

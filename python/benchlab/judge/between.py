@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from benchlab.judge.alike import Told, changed, check_alike, missing
 from benchlab.judge.answer import MOST_CLAUSES, SPACE, figures, label, levels
+from benchlab.judge.validity import what_bounds
 from benchlab.model import metrics
 from benchlab.model.evidence import Between, CaseResult, Comparison, Estimate, Verdict
 from benchlab.model.experiment import SMALLEST_EFFECT, Experiment
@@ -34,7 +35,7 @@ class Pair:
     found: Apart | None
     invalid: str
     bound: str
-    """The run whose figure is at least this, since its agent was the limit; of one side alone."""
+    """The run whose figure is at least this, by `what_bounds`; of one side alone."""
     unit: str
     sessions: int
 
@@ -148,7 +149,7 @@ def _pair(
     values = [[v for v in one.values if v is not None] for one in known]
     bounds = [run for one, run in zip(known, ids, strict=False) if one.validity == "at-least"]
     if len(bounds) == 2 and not unfit:
-        unfit.append("the agent was the limit of both runs")
+        unfit.append(f"{what_bounds(metric)} of both runs")
     fewest = min((len(side) for side in values), default=0)
     if not unfit and fewest < FEWEST_COUNTING:
         unfit.append(f"{fewest} of {FEWEST_COUNTING} sessions needed are usable in both runs")
@@ -227,11 +228,12 @@ def _word(one: Pair, found: Finding | None, candidate: str) -> tuple[Verdict, st
     if one.invalid or found is None or found.verdict is None:
         return "invalid", one.invalid or "there is no figure"
     if one.bound:
-        # With the agent as the limit the effect is known from one side alone.
+        # Where one run's figure is a lower bound the effect is known from the other alone.
+        limit = what_bounds(one.metric)
         sound = found.effect > 0 if one.bound == candidate else found.effect < 0
         if not (sound and found.verdict in ("better", "worse")):
-            return "invalid", f"the agent was the limit of {one.bound}: its rate is a lower bound"
-        return found.verdict, "at least: the agent was the limit of the faster run"
+            return "invalid", f"{limit} of {one.bound}: its rate is a lower bound"
+        return found.verdict, f"at least: {limit} of the faster run"
     by_difference = one.found is not None and one.found.by == "difference"
     return found.verdict, "compared by difference, since a value is zero" if by_difference else ""
 

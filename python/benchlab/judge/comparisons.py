@@ -10,6 +10,7 @@ from math import isinf
 
 from benchlab.judge.calibration import showable
 from benchlab.judge.cases import CaseJudgement
+from benchlab.judge.validity import what_bounds
 from benchlab.model import metrics
 from benchlab.model.evidence import Comparison, Pair, Verdict
 from benchlab.model.experiment import Case, Compare
@@ -156,7 +157,7 @@ def _invalid(cell: Cell, sides: Sequence[CaseJudgement], count: int, endless: bo
     if apart > MOST_UNUSABLE_APART:
         return f"{max(unusable)} trials of {worse.result.name} cannot be used, {apart} more{reason}"
     bounds = [_is_bound(side, cell.metric) for side in sides]
-    return "the agent was the limit on both sides" if all(bounds) else ""
+    return f"{what_bounds(cell.metric)} on both sides" if all(bounds) else ""
 
 
 def _reason(side: CaseJudgement, metric: str) -> str:
@@ -242,12 +243,13 @@ def _word(one: _Weighed, found: Finding | None, comparisons: int) -> tuple[Verdi
     if found is None or found.verdict is None:
         return "invalid", one.invalid
     if one.bound:
-        # With the agent as the limit the effect is known from one side alone.
+        # Where one side's figure is a lower bound the effect is known from the other alone.
+        limit = what_bounds(one.cell.metric)
         sound = found.effect > 0 if one.bound == "high" else found.effect < 0
         if not (sound and found.verdict in ("better", "worse")):
             whose = one.cell.candidate_case if one.bound == "high" else one.cell.baseline_case
-            return "invalid", f"the agent was the limit of {whose}, so its rate is a lower bound"
-        return found.verdict, "at least: the agent was the limit of the faster side"
+            return "invalid", f"{limit} of {whose}, so its rate is a lower bound"
+        return found.verdict, f"at least: {limit} of the faster side"
     notes = []
     if found.disagree:
         notes.append("the t interval and the sign-flip test disagree: the wider conclusion holds")

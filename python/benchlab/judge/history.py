@@ -22,6 +22,7 @@ from benchlab.judge.between import (
     smallest_effect,
     unfitness,
 )
+from benchlab.judge.validity import what_bounds
 from benchlab.model.evidence import Between, CaseResult, Comparison
 from benchlab.model.experiment import Case
 from benchlab.model.records import SHORT
@@ -92,7 +93,7 @@ def _point(run: Told, case: str, metric: str) -> Point:
     found = result.metrics.get(metric)
     why = unfitness(metric, result, found, run.id)
     if found is not None and found.validity == "at-least":
-        why = f"{metric} of {case} in {run.id} is a bound: the agent was the limit"
+        why = f"{metric} of {case} in {run.id} is a bound: {what_bounds(metric)}"
     values = [] if found is None or why else [v for v in found.values if v is not None]
     return Point(
         run=run.id,

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchlab.model.evidence import Check, Validity
+from benchlab.model.metrics import CAPACITY, OVER_PEAK
 from benchlab.model.metrics import metric as metric_of
 
 ACCIDENTS = ("lag", "little", "steal", "swap", "clock", "idle")
@@ -25,6 +26,13 @@ class Use:
     validity: Validity = "valid"
     resolved: bool = True
     why: str = ""
+
+
+def what_bounds(name: str) -> str:
+    """What makes a figure of a metric a lower bound, in words that `of` may follow."""
+    if name in (CAPACITY, OVER_PEAK):
+        return "some session saw no rate break the target"
+    return "the agent was the limit"
 
 
 def is_time(name: str) -> bool:
