@@ -26,6 +26,7 @@ from benchlab.model.experiment import Case, Compare, Experiment, Load, System, W
 from benchlab.model.expressions import parse
 from benchlab.model.records import CpuSets, RunRecord, Step, TrialRecord
 from benchlab.report import readable
+from benchlab.stats.capacity import SHARES
 
 __all__ = ["agent"]
 KEEP = parse("latency_p99 < 10ms")
@@ -118,6 +119,19 @@ def test_the_capacities_of_two_queues_are_found_and_told_apart(agent: Path, tmp_
     assert "of it is left" in readable.capacity(summary.cases[0])[1]
     assert judge_run(experiment, CASES, run).summary == summary
     assert declared(experiment_of(CASES)) == ("capacity",)
+
+
+def test_a_step_that_closes_in_does_not_stand_for_the_case(tmp_path: Path) -> None:
+    case, record = CASES[1], RunRecord(**RECORD, sessions=1)
+    run = store.create("experiment: x\n", record, tmp_path / "run")
+    seeker = Seeker(experiment_of([case], sessions=1), case, run)
+    seeker._searched = {100.0: "kept", 105.0: "broken"}
+    assert seeker.found is not None
+    # The middle of this gap is 0.9002 of what was found.
+    seeker._own = {0.87 * seeker.found: "kept", 0.9314 * seeker.found: "broken"}
+    step = seeker.closing()
+    assert step is not None and step.share == pytest.approx(0.9, abs=0.0005)
+    assert step.share not in SHARES
 
 
 def test_an_agent_at_its_limit_is_no_system_that_breaks(agent: Path, tmp_path: Path) -> None:

@@ -41,6 +41,8 @@ def test_what_the_sessions_show_and_how_many_the_smallest_effect_needs(
     told = shown(8) or ""
     assert told.startswith(f"8 sessions show a difference of {100 * could:.2f} % in throughput")
     assert "--sessions" not in told
+    other = COMPARED.replace("throughput", "errors")
+    assert shown(8, more=other) is None, "no calibration is of that"
     finer = shown(8, "1%") or ""
     needed = int(finer.rpartition(" ")[2])
     assert finer.endswith(f"1 % needs about {needed}: --sessions {needed}")

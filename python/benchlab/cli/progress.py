@@ -49,9 +49,9 @@ def outlook_told(event: events.SessionEnded) -> str:
 def step_name(step: Step, *, is_blind: bool) -> str:
     """A step of a search in words: `at 5000/s`, `at 0.9 × found = 4700/s`; or no rate in it."""
     if is_blind:
-        return "of the search" if step.share is None else f"at {step.share:g} × found"
+        return "of the search" if step.share is None else f"at {step.share:.3g} × found"
     rate = quantities.format(step.rate, "1/s")
-    return f"at {rate}" if step.share is None else f"at {step.share:g} × found = {rate}"
+    return f"at {rate}" if step.share is None else f"at {step.share:.3g} × found = {rate}"
 
 
 class Display:

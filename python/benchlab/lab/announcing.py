@@ -54,7 +54,7 @@ def writes(experiment: Experiment, cases: Sequence[Case], here: Path) -> tuple[s
 
 
 def showing(experiment: Experiment, comparisons: int) -> str | None:
-    """What so many sessions can find on this machine; None where nothing is compared.
+    """What so many sessions can find on this machine; None where no calibration could tell.
 
     By the machine's calibration, for the metric that is compared first. An effect that is too small
     to be found is a finding only to one who was told beforehand.
@@ -65,6 +65,8 @@ def showing(experiment: Experiment, comparisons: int) -> str | None:
     known = machines.calibration(fingerprint.take()["fingerprint"])
     metric, comparisons = compare.metrics[0], max(1, comparisons)
     could = showable(known, metric, experiment.sessions, comparisons)
+    if known is not None and metric not in known.spread:
+        return None
     if known is None or could is None:
         return (
             f"what {experiment.sessions} sessions can show in {metric} is not known for this "

@@ -104,7 +104,7 @@ class Seeker:
         rate = following(self._own)
         if rate is None or self.found is None:
             return None
-        return Step(rate=rate, share=round(rate / self.found, 3))
+        return Step(rate=rate, share=rate / self.found)
 
     def saw(self, step: Step, trial: Trial) -> Weighed | None:
         """Takes in a trial of a step; what it says once the step's blocks are there."""
