@@ -195,13 +195,19 @@ def test_a_configuration_of_ones_own_is_read_and_the_labs_comes_after(
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"), [("openldap", "unknown directive <maxsiz>"), ("nginx", 'directive "maxsiz')]
+    ("kind", "setting", "file", "said"),
+    [
+        ("openldap", "include", "own.conf", "unknown directive <maxsiz>"),
+        ("nginx", "include", "own.conf", 'directive "maxsiz'),
+        ("postgresql", "config_file", "own.conf", "syntax error in file"),
+        ("mariadb", "defaults-file", "none.cnf", "Could not open required defaults file"),
+    ],
 )
 def test_what_a_file_of_ones_own_has_wrong_is_told(
-    kind: str, said: str, made: Callable[..., tuple[Case, Members]]
+    kind: str, setting: str, file: str, said: str, made: Callable[..., tuple[Case, Members]]
 ) -> None:
     with pytest.raises(HostError) as refused:
-        made(kind, files={"own.conf": "maxsiz 1;\n"}, settings={"include": "${dir}/files/own.conf"})
+        made(kind, files={"own.conf": "maxsiz 1;\n"}, settings={setting: f"${{dir}}/files/{file}"})
     assert said in str(refused.value)
 
 

@@ -39,7 +39,11 @@ SETTLE_S = 5.0
 CLIENT_S = 2.0
 """How much longer than its container a client may take to end."""
 COMPLAINT_LINES = 200
-COMPLAINT = re.compile(r"\[(ERROR|emerg|ALERT)\]|\b(ALERT|ERROR|FATAL|HINT|error):")
+COMPLAINT = re.compile(
+    r"\[(ERROR|emerg|ALERT)\]|\b(ALERT|ERROR|FATAL|HINT|error):"
+    # Of a configuration file: of lesser rank, or none, than what it leads to.
+    r"|\b(unrecognized configuration|invalid value for|syntax error in|Could not open required) "
+)
 """Some servers say much while they go down, and why they do before it."""
 COMPLAINTS, LAST_LINES = 2, 5
 """How many are told: more follow from the first, and are about less."""
