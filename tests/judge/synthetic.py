@@ -129,6 +129,7 @@ def probed(
     steal: float = 0.0,
     swapped: float = 0.0,
     clock_step_ns: float = 0.0,
+    run_delay: float = 0.01,
 ) -> Probed:
     """Probes at 10 Hz over the trial, half a second before it to half a second after."""
     at_s = np.arange(-0.5, seconds + 0.55, 0.1)
@@ -143,6 +144,7 @@ def probed(
         ("system", "cpu_system_s", ""): line(grows * system_cores * 0.25),
         ("system", "resident_bytes", ""): line(memory),
         ("agent", "resident_bytes", ""): line(memory / 2),
+        ("agent", "waited_s", ""): line(grows * run_delay),
         ("host", "swap_in_pages", ""): line(np.where(at_s > 2, swapped, 0.0)),
         ("host", "swap_out_pages", ""): line(0.0),
         ("host", "wall_minus_monotonic_ns", ""): line(np.where(at_s > 2, clock_step_ns, 0.0)),

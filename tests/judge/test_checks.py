@@ -19,6 +19,7 @@ from benchlab.judge.checks import (
     idle,
     lag,
     little,
+    run_delay,
     steady,
     steal,
     swap,
@@ -29,6 +30,7 @@ from benchlab.model.records import CpuSets
 
 TABLE = [
     "lag",
+    "run-delay",
     "head-room",
     "floor",
     "little",
@@ -75,6 +77,26 @@ def test_a_schedule_that_was_not_followed_is_the_generator_s_fault() -> None:
     row = lag(evidence(counted(rate=900, open_at=1000.0)))
     assert row.verdict == "invalid" and "the schedule has 5000" in row.why
     assert lag(evidence(counted(rate=1000, open_at=1000.0))).verdict == "valid"
+
+
+def test_an_agent_that_waited_for_its_core_is_starved_unless_the_system_was_full() -> None:
+    assert run_delay(evidence(resources=probed(run_delay=0.049))).verdict == "valid"
+    row = run_delay(evidence(resources=probed(run_delay=0.4)))
+    assert row.verdict == "invalid" and row.figure == pytest.approx(0.4)
+    assert "starved" in row.why and row.limit == 0.05
+    others = probed(run_delay=0.4, system_cores=0.5, core_busy={0: 1.0, 1: 1.0})
+    assert run_delay(evidence(resources=others)).verdict == "invalid"
+    full = probed(run_delay=0.4, system_cores=0.93)
+    row = run_delay(evidence(resources=full))
+    assert row.verdict == "valid" and "it was the limit" in row.why
+    widened = evidence(resources=probed(run_delay=0.4), allow={"run-delay": 0.5})
+    assert run_delay(widened).verdict == "valid"
+    both = CpuSets(agent=(0,), system=(0,), shared=True)
+    shared = evidence(resources=probed(run_delay=0.4), cpus=both)
+    assert run_delay(shared).verdict == "not-applicable"
+    two = {**plan(), "workers": 2}
+    halved = evidence(counted(the_plan=two), probed(run_delay=0.08))
+    assert run_delay(halved).figure == pytest.approx(0.04), "each worker waited for half of it"
 
 
 def busy(share: float, **given: object) -> Evidence:

@@ -27,8 +27,9 @@ def test_a_fault_of_the_host_or_the_books_withholds_all(row: str) -> None:
     assert found["throughput"].why == f"{row}: {row} is off"
 
 
-def test_agent_bound_under_a_closed_load() -> None:
-    found = uses(broken("head-room"), NAMES, is_paced=False)
+@pytest.mark.parametrize("row", ["head-room", "run-delay"])
+def test_agent_bound_or_starved_under_a_closed_load(row: str) -> None:
+    found = uses(broken(row), NAMES, is_paced=False)
     assert found["throughput"].validity == "at-least"
     assert found["completion_time"].validity == "withheld"
     for name in ("latency_p50", "service_p99", "response_max", "wait_p99"):
@@ -37,8 +38,9 @@ def test_agent_bound_under_a_closed_load() -> None:
         assert found[name].validity == "valid"
 
 
-def test_agent_bound_on_schedule_keeps_response() -> None:
-    found = uses(broken("head-room"), NAMES, is_paced=True)
+@pytest.mark.parametrize("row", ["head-room", "run-delay"])
+def test_agent_bound_on_schedule_keeps_response(row: str) -> None:
+    found = uses(broken(row), NAMES, is_paced=True)
     assert found["throughput"].validity == "at-least"
     assert found["response_p99"].validity == "valid"
 

@@ -1,15 +1,20 @@
-"""The third truth on a real server: one that is the limit itself is not taken for a slow ruler."""
+"""The ruler on a real server: who is the limit itself is not taken for it, nor it for a system."""
 
-from collections.abc import Callable
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from labs import new_run, shorten_null_runs
 
+from benchlab.host import cores
 from benchlab.judge.run import judge_run
 from benchlab.lab.run import execute
 from benchlab.lab.stopping import StopToken
 from benchlab.model.cases import cases
+from benchlab.model.evidence import CaseResult
 
 pytestmark = pytest.mark.real
 
@@ -38,20 +43,51 @@ systems:
         }
 workload: {mix: {page: {get: /, expect: {status: 200, body: hello}}}}
 load: {clients: 64, duration: 1s, warmup: 0.5s}
-allow: {steal: 50%}
+allow: {steal: 50%, run-delay: 100%}
 sessions: 2
 blocks: 1
 """
+
+
+@pytest.fixture
+def crowd() -> Iterator[None]:
+    """Busy processes on the core that is the agent's."""
+    (core, *_) = cores.divide("own").agent
+    spin = ["-c", "while True: pass"]
+    begun = [subprocess.Popen([sys.executable, *spin]) for _ in range(4)]
+    for one in begun:
+        os.sched_setaffinity(one.pid, {core})
+    yield
+    for one in begun:
+        one.kill()
+        one.wait()
+
+
+def summary_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> CaseResult:
+    shorten_null_runs(monkeypatch.setattr)
+    experiment, run = new_run(text, tmp_path / "run")
+    execute(experiment, cases(experiment), run, emit=lambda event: None, stop=StopToken())
+    return judge_run(experiment, cases(experiment), run).summary.cases[0]
+
+
+@pytest.mark.usefixtures("crowd")
+def test_an_agent_whose_core_others_have_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Callable[[str], str]
+) -> None:
+    program("nginx")
+    case = summary_of(tmp_path, monkeypatch, NGINX.replace(", run-delay: 100%", ""))
+    (row,) = [check for check in case.checks if check.name == "run-delay"]
+    assert row.verdict == "invalid" and row.figure is not None and row.figure > 0.2, row
+    assert case.metrics["throughput"].validity == "at-least"
+    assert "starved" in case.metrics["throughput"].why
+    assert case.metrics["latency_p50"].validity == "withheld"
 
 
 def test_nginx_with_its_core_full_is_the_limit_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Callable[[str], str]
 ) -> None:
     program("nginx")
-    shorten_null_runs(monkeypatch.setattr)
-    experiment, run = new_run(NGINX, tmp_path / "run")
-    execute(experiment, cases(experiment), run, emit=lambda event: None, stop=StopToken())
-    case = judge_run(experiment, cases(experiment), run).summary.cases[0]
+    case = summary_of(tmp_path, monkeypatch, NGINX)
     rows = {check.name: check for check in case.checks}
     assert rows["head-room"].verdict == "valid", rows["head-room"]
     assert case.metrics["throughput"].validity == "valid"

@@ -106,6 +106,8 @@ class _Tree:
     ended: tuple[int, int] = (0, 0)
     """Ticks in user mode and in the kernel that children of the keeper had spent at their end."""
     highest: dict[str, float] = field(default_factory=dict)
+    tasks: list[str] = field(default_factory=list)
+    """Where /proc tells of their threads."""
     before: dict[str, float] = field(default_factory=dict)
     """What the trees had counted whose place this one has taken."""
 
@@ -195,6 +197,23 @@ class _Tree:
             total += int(told.split(maxsplit=1)[0]) * 1024 if told else 0
         return float(total)
 
+    def waited(self, files: _Files, slow: bool) -> dict[str, float]:
+        """How long all their threads were ready to run and waited for a core (run delay).
+
+        Empty where the kernel does not tell.
+        """
+        if slow or not self.tasks:
+            fresh = []
+            for tasks in (f"/proc/{pid}/task" for pid in self.pids):
+                with contextlib.suppress(OSError):
+                    fresh += [f"{tasks}/{task}" for task in os.listdir(tasks)]
+            for gone in set(self.tasks) - set(fresh):
+                files.forget(f"{gone}/schedstat")
+            self.tasks = fresh
+        told = [files.read(f"{task}/schedstat") for task in self.tasks]
+        known = [int(text.split(None, 2)[1]) for text in told if text]
+        return self._grown({"waited_s": sum(known) / 1e9}) if known else {}
+
     def switches(self, files: _Files) -> dict[str, float]:
         """How often all their threads gave way, by themselves or not."""
         voluntary = involuntary = 0
@@ -224,6 +243,8 @@ class _Source:
     roots: Callable[[], Roots]
     is_seldom: bool = False
     """Whether it is looked at once a second alone, and never at its memory and threads."""
+    is_timed: bool = False
+    """Whether it counts how long its threads wait for a core, as who keeps time for all must."""
     trees: dict[str, _Tree] = field(default_factory=dict)
     walked_s: float = 0.0
     """CPU time it has cost to read what they hold, the last time."""
@@ -240,6 +261,9 @@ class _Source:
             for member, root in self.roots().items():
                 self.trees.setdefault(member, _Tree(root)).follow(root)
         seen = {member: tree.sample(files, slow) for member, tree in self.trees.items()}
+        if self.is_timed:
+            for member, tree in self.trees.items():
+                seen[member] |= tree.waited(files, slow)
         self.walked_s = 0.0
         for member, tree in self.trees.items():
             if is_edge:
@@ -331,9 +355,9 @@ class Probes:
         self._thread.start()
 
     def watch(self, source: str, root: Root) -> None:
-        """Samples one more tree from now on."""
+        """Samples the tree of the load generator, or of another who keeps time, from now on."""
         with self._lock:
-            self._sources[source] = _Source(lambda: {"": root})
+            self._sources[source] = _Source(lambda: {"": root}, is_timed=True)
 
     def stop(self) -> polars.DataFrame:
         """Takes the last sample and returns all of them, long and tidy.

@@ -15,6 +15,7 @@ from benchlab.judge.cases import CaseJudgement, judge_case
 from benchlab.judge.checks import ERRORS
 from benchlab.judge.sessions import Exceedances, Session, above, session_of
 from benchlab.judge.trial import Totals, TrialJudgement, judge_trial
+from benchlab.judge.validity import GENERATOR
 from benchlab.model.evidence import Capacity, CapacityStep, Estimate
 from benchlab.model.experiment import Case, Experiment, Expression
 from benchlab.model.expressions import holds
@@ -122,7 +123,7 @@ def _may_not_be_its_own(name: str, trials: Sequence[TrialJudgement]) -> str:
         if not trial.uses[name].resolved:
             return f"{name} is {trial.uses[name].why}"
         for check in trial.checks:
-            if check.name == "head-room" and check.verdict == "invalid":
+            if check.name in GENERATOR and check.verdict == "invalid":
                 return f"{check.name}: {check.why}"
     return ""
 

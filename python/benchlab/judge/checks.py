@@ -35,6 +35,8 @@ IDLE = 0.01
 """Of a core, or of what a slow disk writes: a third of the smallest effect that matters."""
 SLOW_DISK = 100e6
 """Bytes a second."""
+RUN_DELAY = 0.05
+"""Of the time: an agent that waited longer for its core has slowed what it measured by as much."""
 READINGS_S = 0.02
 """By how much CPU time may be misread: two ticks of the kernel's hundredths of a second."""
 CLOCK_STEP_S = 0.01
@@ -60,7 +62,8 @@ class Evidence:
 
 def check_all(evidence: Evidence) -> tuple[Check, ...]:
     """Every row, in the order of the method's table."""
-    rows = (lag, head_room, floor, little, answers, steal, swap, clock, cores, idle, steady)
+    own = (lag, run_delay, head_room, floor, little)
+    rows = (*own, answers, steal, swap, clock, cores, idle, steady)
     return tuple(row(evidence) for row in rows)
 
 
@@ -97,6 +100,35 @@ def _missing(seen: Counted) -> float | None:
     poisson = schedule.get("arrivals", "poisson") == "poisson"
     slack = ARRIVALS_SIGMA * sqrt(planned) + 1 if poisson else 0.001 * planned + 1
     return planned if seen.total("due") < planned - slack else None
+
+
+def run_delay(evidence: Evidence) -> Check:
+    """The generator had its cores when it needed them, or the system was full all the same.
+
+    The figure is the time that its threads were ready to run and waited for a core, for each
+    worker, as a share of the measured part: what is due or has been answered lies there meanwhile.
+    Under a closed load nothing comes due then, so that no lag tells of it.
+    """
+    seen, name = evidence.seen, "run-delay"
+    if seen.is_embedded:
+        return _not_applicable(name, "the system runs in the agent")
+    if set(evidence.cpus.system) & set(evidence.cpus.agent):
+        return _not_applicable(name, "agent and system share cores, where each waits for the other")
+    limit = evidence.allow.get(name, RUN_DELAY)
+    waited_s = evidence.resources.increase("agent", "waited_s")
+    if waited_s is None or seen.length_s <= 0:
+        return Check(name=name, verdict="unknown", limit=limit, why="the kernel does not tell")
+    figure = waited_s / seen.length_s / seen.plan.get("workers", 1)
+    row = Check(name=name, verdict="valid", figure=figure, limit=limit)
+    if figure <= limit:
+        return row
+    # What others did on the system's cores does not make it the limit.
+    used_s = cpu_s(evidence.resources, "system")
+    if used_s is not None and used_s / seen.length_s >= BUSY * max(1, len(evidence.cpus.system)):
+        why = "the system itself had its own cores busy: it was the limit"
+        return row.model_copy(update={"why": why})
+    why = f"starved: others had the agent's cores for {readable(figure, '')} of the time"
+    return row.model_copy(update={"verdict": "invalid", "why": why})
 
 
 def head_room(evidence: Evidence) -> Check:

@@ -18,7 +18,7 @@ from benchlab.judge.own import courses, slope, units
 from benchlab.judge.probed import Line, Probed, memory, probed
 from benchlab.judge.settling import settling
 from benchlab.judge.stalls import stalls
-from benchlab.judge.validity import ACCIDENTS, Use, uses
+from benchlab.judge.validity import ACCIDENTS, GENERATOR, Use, uses
 from benchlab.model.errors import HostError
 from benchlab.model.evidence import CaseState, Check, Stall
 from benchlab.model.experiment import Case, Experiment
@@ -250,7 +250,7 @@ def disturbed(judged: TrialJudgement) -> str | None:
 
 def _is_guilty(checks: tuple[Check, ...]) -> bool:
     """Whether the generator was late or at its limit, so that a shortfall is not the system's."""
-    return any(c.verdict == "invalid" and c.name in ("lag", "head-room") for c in checks)
+    return any(c.verdict == "invalid" and c.name in GENERATOR for c in checks)
 
 
 def _null_server(trial: Trial) -> tuple[float | None, float | None]:

@@ -12,8 +12,10 @@ from benchlab.model.evidence import Check, Validity
 from benchlab.model.metrics import CAPACITY, OVER_PEAK
 from benchlab.model.metrics import metric as metric_of
 
-ACCIDENTS = ("lag", "little", "steal", "swap", "clock", "idle")
+ACCIDENTS = ("lag", "run-delay", "little", "steal", "swap", "clock", "idle")
 """Rows that a repetition may mend; the others would fail again."""
+GENERATOR = ("lag", "run-delay", "head-room")
+"""Rows in which the generator was late, starved or at its limit."""
 _WHOLE = ("little", "steal", "swap", "clock", "cores")
 _ALWAYS = ("lag_p99", "errors")
 """Lag is the generator's own figure, and an error is one whoever was late."""
@@ -66,8 +68,8 @@ def _use(name: str, invalid: Mapping[str, Check], is_paced: bool) -> Use:
         return Use("withheld", why=f"{whole.name}: {whole.why}")
     if name in _ALWAYS:
         return Use()
-    late, bound = invalid.get("lag"), invalid.get("head-room")
-    limited = late or bound
+    late = invalid.get("lag")
+    limited = next((invalid[row] for row in GENERATOR if row in invalid), None)
     if limited is not None and name == "throughput":
         return Use("at-least", why=f"{limited.name}: {limited.why}")
     if limited is not None and name == "completion_time":

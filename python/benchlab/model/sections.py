@@ -561,6 +561,7 @@ def check_sections(root: Node, known: Known) -> None:
 
 ALLOWED: dict[str, Form] = {
     "steal": Quantity("", zero=True, high=1.0),
+    "run-delay": Quantity("", zero=True, high=1.0),
     "head-room": Quantity("", zero=True, high=1.0),
     "floor": Quantity("", zero=True, high=1.0),
     "little": Quantity("", zero=True, high=1.0),
