@@ -42,6 +42,9 @@ class Course:
     """What one transaction in twenty takes instead."""
     failed: float = 0.0
     busy: float = 0.3
+    cpu: float = 0.0
+    """Of the worker's thread, read once a second."""
+    wait: str = "sleep"
     lag_ns: int = 10_000
     steal: float = 0.0
     ceiling: float | None = 10_000.0
@@ -89,7 +92,7 @@ class FakeMeasurement:
     def events(self, name: str) -> tuple[Mapping[str, Any], ...]:
         course = self._course
         if name == "start":
-            return ({"origin_monotonic_ns": 10**12},)
+            return ({"origin_monotonic_ns": 10**12, "wait": self._course.wait},)
         if name == "end" and course.reason is not None:
             cpu = round(course.busy * course.seconds * 1e9 / 2)
             elapsed = course.seconds * 10**9
@@ -146,6 +149,7 @@ def _rows(course: Course) -> polars.DataFrame:
             worker
             | {"interval": slot, "kind": "worker", "name": "0"}
             | {"in_flight_ns": in_flight, "busy_ns": busy}
+            | {"cpu_ns": 0 if slot % 10 else round(course.cpu * 1e9)}
         )
     for slot in range(course.seconds * 10, (course.seconds + course.tail_s) * 10):
         rows.append(worker | {"interval": slot, "kind": "worker", "name": "0", "busy_ns": 10**8})

@@ -174,3 +174,11 @@ def test_a_load_that_began_nothing_in_the_measured_part_has_no_figures() -> None
 def test_what_the_tail_costs_is_no_work_of_the_measured_part() -> None:
     rows = {row.name: row for row in judged(Course(busy=0.5, seconds=2, tail_s=4)).checks}
     assert rows["head-room"].figure == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("wait", "work"), [("sleep", 0.97), ("coalesce", 0.97), ("spin", 0.05)])
+def test_what_the_kernel_does_for_a_worker_that_waits_is_its_work(wait: str, work: float) -> None:
+    found = judged(Course(busy=0.05, cpu=0.97, wait=wait, ceiling=1100.0))
+    row = next(check for check in found.checks if check.name == "head-room")
+    assert row.figure == pytest.approx(work)
+    assert row.verdict == ("invalid" if work > 0.9 else "valid")

@@ -73,7 +73,11 @@ class Counted:
     """What was completed in the slots before the origin; the last of them ends there."""
     maxima: Mapping[str, float]
     busy_ns: Mapping[str, float]
-    """Work time by worker in the counted slots; what the tail cost is not in it."""
+    """Work time by worker in the counted slots; what the tail cost is not in it.
+
+    By its own clock, or its thread's CPU time where that is more and nothing was polled: with
+    io_uring the kernel sends and receives while the worker waits.
+    """
     seconds: Mapping[Field, tuple[Distribution, ...]]
     """Distributions of all transactions, second by second."""
     operations: Mapping[str, Operation]
@@ -180,7 +184,9 @@ def counted(measurement: Measurement) -> Counted:
         workers = workers.filter(
             polars.col("interval") < _whole_slots(end.get("elapsed_ns", 0) / NS)
         )
-    by_worker = workers.group_by("name").agg(polars.col("busy_ns").sum()).sort("name")
+    sums = workers.group_by("name").agg(polars.col("busy_ns", "cpu_ns").sum()).sort("name")
+    polls = "spin" in str(start.get("wait"))
+    work = polars.col("busy_ns") if polls else polars.max_horizontal("busy_ns", "cpu_ns")
     return Counted(
         plan=measurement.plan,
         reason=end.get("reason"),
@@ -191,7 +197,7 @@ def counted(measurement: Measurement) -> Counted:
         open_at_origin=_open_at_origin(rows),
         warmup=_warmup(rows),
         maxima={name: _greatest(transactions[name]) for name in MAXIMA},
-        busy_ns={str(name): float(busy) for name, busy in by_worker.iter_rows()},
+        busy_ns={str(name): float(ns) for name, ns in sums.select("name", work).iter_rows()},
         seconds={field: _seconds(transactions, field) for field in FIELDS},
         operations={
             str(name): _operation(operations.filter(polars.col("name") == name))
