@@ -6,6 +6,8 @@ that takes a figure away is measured anew: the machine may have been busy then. 
 them (`load.null`), and what is concluded (`judge.checks`).
 """
 
+import contextlib
+import os
 import shutil
 import time
 from pathlib import Path
@@ -19,6 +21,7 @@ from benchlab.lab import events
 from benchlab.lab.fleet import placed
 from benchlab.lab.setting import Setting
 from benchlab.load import agent, null
+from benchlab.model.errors import HostError
 from benchlab.model.experiment import Case
 from benchlab.store import Run, Trial, files, machines
 from benchlab.store.measurement import Measurement
@@ -67,8 +70,10 @@ class Floors:
         )
         if not whole:
             return None
+        # A store that takes nothing is no reason to lose the run.
         if kept is not None:
-            _copy(folder, kept / folder.name)
+            with contextlib.suppress(HostError):
+                _copy(folder, kept / folder.name)
         return name
 
     def give_up(self, judgement: TrialJudgement) -> bool:
@@ -85,16 +90,22 @@ class Floors:
         return True
 
     def _take_over(self, kept: Path | None, folder: Path) -> bool:
-        """Copies what an earlier run measured, and says so once."""
+        """Copies what an earlier run measured, and says so once.
+
+        Another run may be about to replace it, and then it is measured.
+        """
         source = kept / folder.name if kept is not None else None
         if source is None or not _is_fresh(source):
             return False
-        _copy(source, folder)
+        try:
+            _copy(source, folder)
+        except HostError:
+            return False
         if not self._taken:
             self._setting.emit(
                 events.Note(
-                    "what the path costs was measured by an earlier run on this machine, "
-                    "with the same engine, within a day"
+                    "what the path costs was measured by an earlier run on this machine with the "
+                    "same engine, within a day; where that takes a figure away, anew by this run"
                 )
             )
         self._taken.add(folder.name)
@@ -111,7 +122,7 @@ def _is_fresh(folder: Path) -> bool:
 
 def _copy(source: Path, target: Path) -> None:
     """Puts a copy in place at once, in place of what is there."""
-    draft = target.with_name(f".{target.name}")
+    draft = target.with_name(f".{target.name}-{os.getpid()}")
     with files.writing(target):
         shutil.rmtree(draft, ignore_errors=True)
         shutil.copytree(source, draft, copy_function=shutil.copyfile)

@@ -4,6 +4,7 @@ Absent: how it is found out (`judge.calibration`, `lab.floors`), and what it for
 """
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -49,8 +50,11 @@ def calibration(fingerprint: str) -> Calibration | None:
 
 
 def floors(fingerprint: str, engine: str) -> Path | None:
-    """Where a machine's null-server runs with one engine are kept; None where there is no store."""
-    if not root().is_dir():
+    """Where a machine's null-server runs with one engine are kept.
+
+    None where there is no store, or none that may be written to.
+    """
+    if not root().is_dir() or not os.access(root(), os.W_OK):
         return None
     path = root() / FLOORS / f"{fingerprint}-{engine}"
     with files.writing(path):
