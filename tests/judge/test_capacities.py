@@ -17,7 +17,7 @@ from test_simulated import agent, ask, plan_of
 
 from benchlab import store
 from benchlab.judge.between import declared
-from benchlab.judge.capacity import weigh
+from benchlab.judge.capacity import judge_capacity, weigh
 from benchlab.judge.run import judge_run
 from benchlab.judge.trial import judge_trial
 from benchlab.lab.seeking import Seeker
@@ -150,19 +150,19 @@ def test_an_agent_at_its_limit_is_no_system_that_breaks(agent: Path, tmp_path: P
     assert "at least" in readable.capacity(case)[0]
 
 
-def trial_of(course: Course, case: Case) -> Any:
+def trial_of(course: Course, case: Case, session: int = 0, share: float | None = None) -> Any:
     """A trial of a step that went so."""
     state: Any = course.state
     return FakeTrial(
         TrialRecord(
-            session=0,
+            session=session,
             block=0,
             case=case.name,
             attempt=0,
             state=state,
             why=course.why,
             started_utc="2026-01-01T00:00:00Z",
-            step=Step(rate=course.rate),
+            step=Step(rate=course.rate, share=share),
             cpus=CpuSets(agent=(0,), system=(1,)),
             ceiling="null/x",
         ),
@@ -200,6 +200,25 @@ OPEN = Course(open_at=1000.0)
 def test_only_the_system_breaks_a_target(course: Course, outcome: str, why: str) -> None:
     found, said = step_of(course)
     assert found == outcome and why in said, said
+
+
+def test_a_session_in_which_nothing_is_kept_is_not_left_out_of_the_mean() -> None:
+    case = sought("old")
+
+    def steps(session: int, high: Course) -> list[Any]:
+        low = replace(high, rate=900.0, open_at=900.0)
+        low = low if high.state == "died" else replace(low, slow_ns=None)
+        return [trial_of(low, case, session, 0.9), trial_of(high, case, session, 1.0)]
+
+    slow, dead = replace(OPEN, slow_ns=40 * MS), replace(OPEN, state="died", why="was killed")
+    experiment = experiment_of([case], sessions=2, blocks=1)
+    both = judge_capacity(experiment, case, [*steps(0, slow), *steps(1, slow)], 2)
+    found = both.result.metrics["capacity"]
+    assert found.is_usable and found.estimate == pytest.approx((900 * 1000) ** 0.5)
+    one = judge_capacity(experiment, case, [*steps(0, slow), *steps(1, dead)], 2)
+    found = one.result.metrics["capacity"]
+    assert (found.estimate, found.validity) == (None, "withheld")
+    assert found.why == "in 1 of 2 sessions no rate was seen to keep it: died: was killed"
 
 
 def test_a_search_that_was_disturbed_goes_on_in_the_next_session(tmp_path: Path) -> None:

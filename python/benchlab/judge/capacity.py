@@ -284,6 +284,8 @@ def _estimate(steps: Steps, gaps: Mapping[int, Gap]) -> Estimate:
     if not known:
         return bare.model_copy(update={"validity": "withheld", "why": _nothing(steps)})
     bare = bare.model_copy(update={"values": tuple(values)})
+    if lost := _lost(steps, gaps):
+        return bare.model_copy(update={"validity": "withheld", "why": lost})
     if lacking := _lacking_over(steps, gaps):
         return bare.model_copy(update={"resolved": False, "why": lacking})
     over = over_sessions(known)
@@ -323,6 +325,21 @@ def _nothing(steps: Steps) -> str:
     rate = readable(step.rate, "1/s")
     verb = "breaks it" if weighed.outcome == "broken" else "cannot tell"
     return f"no rate was seen to keep it; the lowest that was asked, {rate}, {verb}: {weighed.why}"
+
+
+def _lost(steps: Steps, gaps: Mapping[int, Gap]) -> str:
+    """In which sessions the system kept the target at no rate: the others' mean is too high."""
+    whys = [
+        weighed.why
+        for number, found in gaps.items()
+        if found.middle is None
+        for (session, step), weighed in steps.weighed.items()
+        if session == number and step.share is not None and weighed.outcome == "broken"
+    ]
+    if not whys:
+        return ""
+    without = sum(found.middle is None for found in gaps.values())
+    return f"in {without} of {len(gaps)} sessions no rate was seen to keep it: {whys[0]}"
 
 
 def _lacking_over(steps: Steps, gaps: Mapping[int, Gap]) -> str:
