@@ -8,6 +8,7 @@ import jsonschema
 import pytest
 
 from benchlab.lab.opening import KNOWN
+from benchlab.lab.seeking import as_begun
 from benchlab.load.plan import loading_plan, make_plan
 from benchlab.model.cases import cases
 from benchlab.model.reading import read_experiment, read_mapping
@@ -46,7 +47,8 @@ def test_every_case_of_the_studies(path: Path) -> None:
     experiment = read_experiment(path.read_text(), file=str(path), full=True, known=KNOWN)
     for case in cases(experiment):
         urls = kind_of(case.system_name, case.system).expected_urls(case.system)
-        plan = make_plan(case, urls=urls, seed=experiment.seed, session=0, block=0, cpus=[0])
+        first = as_begun(case)
+        plan = make_plan(first, urls=urls, seed=experiment.seed, session=0, block=0, cpus=[0])
         loading = loading_plan(case, urls=urls, seed=experiment.seed)
         assert not refused(plan)
         assert loading is None or not refused(loading)
