@@ -20,7 +20,7 @@ LENGTHS_S = {0.5: 10.0, 6.0: 16.0}
 """Of each freeze, how long the whole takes."""
 AFTER_S = 3.0
 RATE = 5000
-SESSIONS = 3
+SESSIONS = 4
 """Of a run, with a freeze each: fewer would not do for a p99 that is made by one event."""
 ROUNDS = 2
 TIMES = ("p50_s", "p99_s", "max_s")
