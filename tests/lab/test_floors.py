@@ -62,9 +62,14 @@ def test_the_next_run_takes_over_what_was_measured(tmp_path: Path, measured: lis
         here = (second.path / folder / file).read_bytes()
         assert here == (first.path / folder / file).read_bytes()
     assert {trial.record.ceiling for trial in second.trials()} == {str(folder)}
-    os.utime(kept(tmp_path)[0], (0, 0))
+    (old,) = kept(tmp_path)
+    of_another = old.parent.with_name("another-engine") / "x-1"
+    of_another.mkdir(parents=True)
+    for folder in (old, of_another):
+        os.utime(folder, (0, 0))
     run_it()
     assert len(measured) == 2, "it was too old"
+    assert kept(tmp_path) == [old], "and what is too old is not kept for ever"
 
 
 def test_one_that_takes_a_figure_away_is_measured_anew(

@@ -74,6 +74,7 @@ class Floors:
         if kept is not None:
             with contextlib.suppress(HostError):
                 _copy(folder, kept / folder.name)
+            _forget_stale(kept.parent)
         return name
 
     def give_up(self, judgement: TrialJudgement) -> bool:
@@ -118,6 +119,13 @@ class Floors:
 
 def _is_fresh(folder: Path) -> bool:
     return folder.exists() and time.time() - folder.stat().st_mtime < KEPT_S
+
+
+def _forget_stale(machines_folder: Path) -> None:
+    """Takes away what no run would take over any more, of engines that are gone too."""
+    for folder in machines_folder.glob("*/*"):
+        if not _is_fresh(folder):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _copy(source: Path, target: Path) -> None:
