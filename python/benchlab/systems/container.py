@@ -31,8 +31,10 @@ PIN_TRIES = 20
 CPUSET = "--cpuset-cpus"
 _ALONE = {"-D", "--debug", "--tls", "--tlsverify", "-r", "--remote", "--syslog", "--noout"}
 """The clients' own options that no value follows."""
-_STEERING = re.compile(r"(DOCKER|CONTAINER|PODMAN|NERDCTL|XDG).*|PATH|HOME|USER|TMPDIR")
-"""What of an environment tells a client whom to talk to; all of it is the container's affair."""
+_STEERING = re.compile(
+    r"(?!.*(AUTH|PASS|SECRET|TOKEN))(DOCKER|CONTAINER|PODMAN|NERDCTL|XDG).*|PATH|HOME|USER|TMPDIR"
+)
+"""What of an environment tells a client whom to talk to; it is written down, so no secrets."""
 
 
 @dataclass(frozen=True)
