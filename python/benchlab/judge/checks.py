@@ -1,7 +1,7 @@
 """The checks: may this trial's figures be used? Each a named row with figure, limit and why.
 
-Only faults of the generator and the host can make a row invalid, but for `answers` and `steady`,
-which speak of the system and withhold nothing. What cannot be known is `unknown` and never
+Only faults of the generator and the host can make a row invalid, but for `answers`, `steady` and
+`idle`, which speak of systems and withhold nothing. What cannot be known is `unknown` and never
 disqualifies. Absent: which metrics an invalid row takes away (`validity`).
 """
 
