@@ -105,9 +105,11 @@ def work(found: argparse.Namespace, journal: Journal) -> int:
         print(f"{number} of {len(todo)}: {unit.name}", flush=True)
         try:
             line = measure(unit, found.folder.absolute(), lengths)
-        except BenchlabError as error:
+        except Exception as error:
+            # A unit that fails, for whatever reason, does not end a night's work.
             failed += 1
-            print(f"  failed, and is to be done again: {error}", file=sys.stderr, flush=True)
+            why = str(error) if isinstance(error, BenchlabError) else repr(error)
+            print(f"  failed, and is to be done again: {why}", file=sys.stderr, flush=True)
             continue
         journal.add(line)
         print(f"  {line.took_s:.0f} s, others {line.others:.2f}", flush=True)

@@ -63,12 +63,18 @@ def rows(journal: Journal) -> Sequence[Row]:
 def _row(every: int, lines: Sequence[Line]) -> Row:
     setup = f"one answer in {every} has another word in its page"
     true = f"{100 / every:g} % are wrong"
-    if not lines:
-        return Row(setup, true, "-", lines, ROUNDS, "")
-    off = [line.found["errors"] / line.found["true"] - 1 for line in lines]
+    shares = [
+        (line.found["errors"], line.found["true"])
+        for line in lines
+        if line.found["errors"] is not None
+    ]
+    if not shares:
+        means = "No share of errors was told." if lines else ""
+        return Row(setup, true, "-", lines, ROUNDS, means)
+    off = [errors / exact - 1 for errors, exact in shares]
     states = Counter(line.found["state"] for line in lines)
     told = ", ".join(f"{count} {state}" for state, count in states.items())
-    seen = f"errors {percent(statistics.fmean(line.found['errors'] for line in lines))}; "
+    seen = f"errors {percent(statistics.fmean(errors for errors, _ in shares))}; "
     seen += f"off by {percent(max(off, key=abs), signed=True)} of it at worst; {told}"
     exact = statistics.fmean(line.found["true"] for line in lines)
     true += f"; by its own count {exact * 100:.4f} %"
