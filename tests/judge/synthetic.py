@@ -1,6 +1,7 @@
 """Trials made of numbers, for tests of what is read from them."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -163,7 +164,7 @@ def evidence(
     placement: str = "own",
     allow: Mapping[str, float] | None = None,
     ceiling: float | None = 10_000.0,
-    floor_p99_ns: float | None = 200_000.0,
+    path: Mapping[int, int] | None = MappingProxyType({200_000: 10_000}),
 ) -> Evidence:
     """A trial in good order, but for what is given."""
     return Evidence(
@@ -173,5 +174,5 @@ def evidence(
         placement,
         allow or {},
         ceiling,
-        floor_p99_ns,
+        None if path is None else times(path),
     )

@@ -129,12 +129,22 @@ def test_a_shared_core_full_of_the_agent_is_not_the_system_s_limit() -> None:
 
 
 def test_floor() -> None:
-    row = floor(evidence(floor_p99_ns=0.9 * MS))
+    dear = {900_000: 10_000}
+    row = floor(evidence(path=dear))
     assert row.verdict == "invalid" and row.figure == pytest.approx(0.225)
-    assert row.why == "the path itself costs 900µs"
-    assert floor(evidence(floor_p99_ns=0.7 * MS)).verdict == "valid"
-    assert floor(evidence(floor_p99_ns=None)).verdict == "unknown"
-    assert floor(evidence(floor_p99_ns=0.9 * MS, allow={"floor": 0.3})).verdict == "valid"
+    assert row.why == "the path itself costs 900µs of mean, and too much of p50, p95, p99, p999"
+    assert floor(evidence(path={700_000: 10_000})).verdict == "valid"
+    assert floor(evidence(path=None)).verdict == floor(evidence(path={})).verdict == "unknown"
+    assert floor(evidence(path=dear, allow={"floor": 0.3})).verdict == "valid"
+
+
+def test_floor_of_a_path_that_is_dear_now_and_then() -> None:
+    # Three in two hundred take 2 ms: too much of the quantiles above, and not of the others.
+    row = floor(asked := evidence(path={40_000: 9850, 2 * MS: 150}))
+    assert row.figure == pytest.approx(0.5) and row.why.endswith(
+        "costs 2ms of p99, and too much of p999"
+    )
+    assert set(asked.dear) == {"p99", "p999", "max"}
 
 
 def test_little() -> None:

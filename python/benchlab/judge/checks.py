@@ -7,12 +7,14 @@ disqualifies. Absent: which metrics an invalid row takes away (`validity`).
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import sqrt
 
 import numpy as np
 
 from benchlab.judge.counted import NS, SLOT_S, Counted
 from benchlab.judge.figures import cpu_s
+from benchlab.judge.path import Cost, costs
 from benchlab.judge.probed import Probed
 from benchlab.judge.settling import LIMIT as STEADY
 from benchlab.judge.settling import Settling, settling, untold
@@ -20,6 +22,7 @@ from benchlab.model.evidence import Check, CheckVerdict
 from benchlab.model.quantities import format as readable
 from benchlab.model.records import CpuSets
 from benchlab.model.remedies import with_remedy
+from benchlab.stats.distribution import Distribution
 from benchlab.stats.little import little_gap
 
 LAG_S, LAG_OF_SERVICE = 0.001, 0.1
@@ -56,8 +59,19 @@ class Evidence:
     allow: Mapping[str, float]
     ceiling: float | None
     """Transactions per second of the null server at full speed."""
-    floor_p99_ns: float | None
-    """Its service p99 at the rate the system reached, over the same connections."""
+    path: Distribution | None
+    """Its times of service at the rate the system reached, over the same connections."""
+
+    @cached_property
+    def costs(self) -> Mapping[str, Cost]:
+        """What the path costs each statistic of times."""
+        return costs(self.path, self.seen.merged["service"])
+
+    @property
+    def dear(self) -> Mapping[str, str]:
+        """The same in words, of those that it costs too much."""
+        limit = self.allow.get("floor", FLOOR)
+        return {name: cost.words for name, cost in self.costs.items() if cost.share > limit}
 
 
 def check_all(evidence: Evidence) -> tuple[Check, ...]:
@@ -190,17 +204,22 @@ def system_busy(evidence: Evidence) -> float | None:
 
 
 def floor(evidence: Evidence) -> Check:
-    """The path itself (agent, network, null server) costs little beside the system."""
+    """The path itself (agent, network, null server) costs little beside the system.
+
+    The figure is the greatest share, of all statistics of times.
+    """
     seen, name = evidence.seen, "floor"
     if seen.is_embedded:
         return _not_applicable(name, "there is no path to a system in the agent")
-    system = seen.merged["service"].quantile(0.99)
-    if evidence.floor_p99_ns is None or not system:
-        return Check(name=name, verdict="unknown", why="the null server's p99 is not known")
-    figure, limit = evidence.floor_p99_ns / system, evidence.allow.get(name, FLOOR)
-    cost = f"the path itself costs {readable(evidence.floor_p99_ns / NS, 's')}"
-    verdict = _within(figure <= limit)
-    return Check(name=name, verdict=verdict, figure=figure, limit=limit, why=cost)
+    found = evidence.costs
+    if not found:
+        return Check(name=name, verdict="unknown", why="the null server's times are not known")
+    worst, limit = max(found, key=lambda each: found[each].share), evidence.allow.get(name, FLOOR)
+    why = f"{found[worst].words} of {worst}"
+    if others := [each for each in evidence.dear if each not in (worst, "max")]:
+        why += f", and too much of {', '.join(others)}"
+    verdict = _within(not evidence.dear)
+    return Check(name=name, verdict=verdict, figure=found[worst].share, limit=limit, why=why)
 
 
 def little(evidence: Evidence) -> Check:

@@ -23,6 +23,7 @@ from benchlab.model.errors import HostError
 from benchlab.model.evidence import CaseState, Check, Stall
 from benchlab.model.experiment import Case, Experiment
 from benchlab.model.records import TrialRecord
+from benchlab.stats.distribution import Distribution, of
 from benchlab.store import Trial
 
 OFFERED = 0.99
@@ -164,12 +165,11 @@ def judge_trial(trial: Trial, experiment: Experiment, case: Case) -> TrialJudgem
             trial, record, state, why, False, Totals(), (), {}, {}, {}, None, None
         )
     resources = probed(trial.probes(), seen.origin_ns, seen.length_s)
-    ceiling, floor_ns = _null_server(trial)
-    checks = check_all(
-        Evidence(
-            seen, resources, record.cpus, case.system.placement, experiment.allow, ceiling, floor_ns
-        )
+    ceiling, path = _null_server(trial)
+    evidence = Evidence(
+        seen, resources, record.cpus, case.system.placement, experiment.allow, ceiling, path
     )
+    checks = check_all(evidence)
     missing = shortfall(seen)
     is_short = missing > (1 - OFFERED) * seen.total("due")
     totals = Totals(
@@ -195,11 +195,12 @@ def judge_trial(trial: Trial, experiment: Experiment, case: Case) -> TrialJudgem
             checks,
             tuple(found),
             is_paced=seen.is_open and not is_short,
+            dear=evidence.dear,
             nothing_due=idle,
         ),
         units=units(resources),
         ceiling=ceiling,
-        floor_p99_s=None if floor_ns is None else floor_ns / NS,
+        floor_p99_s=None if path is None else (path.quantile(0.99) or 0.0) / NS,
         stalls=stalls(seen, resources, record.session, record.block),
         length_s=seen.length_s,
     )
@@ -253,16 +254,16 @@ def _is_guilty(checks: tuple[Check, ...]) -> bool:
     return any(c.verdict == "invalid" and c.name in GENERATOR for c in checks)
 
 
-def _null_server(trial: Trial) -> tuple[float | None, float | None]:
-    """The rate of the null server at full speed, and its service p99 (ns) at the system's rate."""
+def _null_server(trial: Trial) -> tuple[float | None, Distribution | None]:
+    """The rate of the null server at full speed, and its times at the system's rate."""
     ceiling, floor = trial.ceiling(), trial.floor()
-    rate = p99 = None
+    rate = path = None
     if ceiling is not None and ceiling.events("end"):
         elapsed_s = ceiling.events("end")[-1]["elapsed_ns"] / NS
         rate = ceiling.totals()["completed"] / elapsed_s if elapsed_s else None
     if floor is not None and (times := floor.histogram("service")).count:
-        p99 = float(times.quantile(0.99))
-    return rate or None, p99
+        path = of(times)
+    return rate or None, path
 
 
 def _ended(record: TrialRecord) -> tuple[CaseState, str] | None:

@@ -7,6 +7,7 @@ stands as it is. Absent: how a check is decided (`checks`).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from benchlab.model.evidence import Check, Validity
 from benchlab.model.metrics import CAPACITY, OVER_PEAK
@@ -44,7 +45,12 @@ def is_time(name: str) -> bool:
 
 
 def uses(
-    checks: Sequence[Check], names: Sequence[str], *, is_paced: bool, nothing_due: str = ""
+    checks: Sequence[Check],
+    names: Sequence[str],
+    *,
+    is_paced: bool,
+    dear: Mapping[str, str] = MappingProxyType({}),
+    nothing_due: str = "",
 ) -> dict[str, Use]:
     """For each metric, how far these checks let it be used.
 
@@ -53,16 +59,17 @@ def uses(
         names: The metrics it has.
         is_paced: Whether a schedule set the pace and was kept up with, so that an agent at its
             limit did not slow what it measured.
+        dear: By statistic of times, what the path costs it where that is too much.
         nothing_due: Why the measured part holds no transaction, where it holds none; no figure
             stands for anything then.
     """
     if nothing_due:
         return {name: Use("withheld", why=nothing_due) for name in names}
     invalid = {check.name: check for check in checks if check.verdict == "invalid"}
-    return {name: _use(name, invalid, is_paced) for name in names}
+    return {name: _use(name, invalid, is_paced, dear) for name in names}
 
 
-def _use(name: str, invalid: Mapping[str, Check], is_paced: bool) -> Use:
+def _use(name: str, invalid: Mapping[str, Check], is_paced: bool, dear: Mapping[str, str]) -> Use:
     whole = next((invalid[row] for row in _WHOLE if row in invalid), None)
     if whole is not None:
         return Use("withheld", why=f"{whole.name}: {whole.why}")
@@ -80,6 +87,7 @@ def _use(name: str, invalid: Mapping[str, Check], is_paced: bool) -> Use:
     guilty = late if is_paced else limited
     if guilty is not None:
         return Use("withheld", why=f"{guilty.name}: {guilty.why}")
-    if "floor" in invalid and name != "wait_p99":
-        return Use(resolved=False, why=f"not resolved ({invalid['floor'].why})")
+    statistic = name.rpartition("_")[2]
+    if statistic in dear and name != "wait_p99":
+        return Use(resolved=False, why=f"not resolved ({dear[statistic]})")
     return Use()

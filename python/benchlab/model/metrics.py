@@ -27,8 +27,11 @@ class Metric(Frozen):
     """None for `latency_*`, which is response under an open load and service under a closed one."""
 
 
+QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+"""Of times, as metrics are named by them."""
+
+
 def _metrics() -> dict[str, Metric]:
-    quantiles = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
     found = [
         Metric(name="throughput", unit="1/s", better="up", kind="rate"),
         Metric(name="completion_time", unit="s", better="down", kind="mean"),
@@ -50,7 +53,7 @@ def _metrics() -> dict[str, Metric]:
         "service": "service",
     }
     for prefix, histogram in latencies.items():
-        for label, q in quantiles.items():
+        for label, q in QUANTILES.items():
             found.append(
                 Metric(
                     name=f"{prefix}_{label}",

@@ -56,6 +56,26 @@ class Distribution:
         return Distribution(self.values, self.counts, infinite)
 
 
+def quantile_of_sum(one: Distribution, other: Distribution, share: float) -> float:
+    """The least length that `share` of the sums of two independent ones do not exceed, to 1 ns.
+
+    Both hold some, and none that is infinite. The sum's distribution function is Σ w F(x - v) over
+    the values v of one, with w the share of each and F that of the other; it is bisected.
+    """
+    reached = np.concatenate([[0], np.cumsum(one.counts)]) / one.counts.sum()
+    weights = other.counts / other.counts.sum()
+    low = float(one.values[0] + other.values[0]) - 1
+    high = float(one.values[-1] + other.values[-1])
+    while high - low > 1:
+        middle = (low + high) / 2
+        places = np.searchsorted(one.values, middle - other.values, side="right")
+        if np.dot(weights, reached[places]) >= share - 1e-9:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
 def merge(parts: Iterable[Distribution]) -> Distribution:
     """All of them counted together; associative and commutative, and of nothing is empty."""
     listed = list(parts)
@@ -73,6 +93,10 @@ def merge(parts: Iterable[Distribution]) -> Distribution:
 
 def decode(encoded: bytes) -> Distribution:
     """A histogram of a Measurement. Raises ValueError when it is something else."""
-    recorded = Histogram.from_v2(encoded).recorded()
-    values, counts = np.array(recorded, dtype=np.int64).reshape(-1, 2).T
+    return of(Histogram.from_v2(encoded))
+
+
+def of(histogram: Histogram) -> Distribution:
+    """What a histogram of the engine's holds."""
+    values, counts = np.array(histogram.recorded(), dtype=np.int64).reshape(-1, 2).T
     return Distribution(values, counts)
