@@ -15,7 +15,7 @@ def test_the_number_of_sessions_and_what_it_was_made_of_are_held_too(tmp_path: P
     )
     material = fakes.explored()
     assert material.record is not None
-    record = material.record.model_copy(update={"two_stage": fixed})
+    record = material.record.model_copy(update={"two_stage": fixed, "sessions": 13})
     material = replace(material, record=record)
     summary, page = tmp_path / "summary.json", tmp_path / "report.html"
     summary.write_text(material.summary.model_dump_json(), encoding="utf-8")
@@ -24,3 +24,6 @@ def test_the_number_of_sessions_and_what_it_was_made_of_are_held_too(tmp_path: P
     found = fixed.model_copy(update={"spread": 0.04})
     (told,) = verify(summary, page, material, found).differing
     assert told == "run.json: two_stage.spread is 0.03, but the raw data give 0.04"
+    longer = replace(material, record=record.model_copy(update={"sessions": 14}))
+    (told,) = verify(summary, page, longer, fixed).differing
+    assert told == "run.json: sessions is 14, but the raw data give 13"

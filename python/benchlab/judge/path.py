@@ -21,8 +21,12 @@ class Cost:
     """What it costs one statistic."""
 
     path_ns: float
-    share: float
-    """Of what the system shows."""
+    system_ns: float
+
+    @property
+    def share(self) -> float:
+        """Of what the system shows, which is at most all of it."""
+        return min(1.0, self.path_ns / self.system_ns)
 
     @property
     def words(self) -> str:
@@ -39,14 +43,13 @@ def costs(null: Distribution | None, system: Distribution) -> Mapping[str, Cost]
     path, whole = null and null.mean(), system.mean()
     if null is None or not path or not whole:
         return {}
-    cost = Cost(path, path / whole)
+    cost = Cost(path, whole)
     found = {"mean": cost}
     for label, share in QUANTILES.items():
         beyond = (1 + share) / 2
         of_path, of_system = null.quantile(beyond), system.quantile(share)
         if of_path and of_system and null.total >= smallest_size(beyond):
             added = quantile_of_sum(system, null, share) - of_system
-            most = max(added, of_path)
-            cost = Cost(most, most / of_system)
+            cost = Cost(max(added, of_path), of_system)
         found[label] = cost
     return found | {"max": found["p99"]}

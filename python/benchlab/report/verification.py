@@ -41,10 +41,13 @@ def verify(
     kept = json.loads(summary.read_text(encoding="utf-8"))
     derived = json.loads(material.summary.model_dump_json())
     places, differing = _held(summary.name, kept, derived)
-    if staged is not None:
-        fixed = material.record.two_stage if material.record else None
-        derived = {"two_stage": staged.model_dump()}
-        kept = {"two_stage": fixed.model_dump() if fixed else {}}
+    if staged is not None and material.record is not None:
+        fixed = material.record.two_stage
+        derived = {"two_stage": staged.model_dump(), "sessions": staged.sessions}
+        kept = {
+            "two_stage": fixed.model_dump() if fixed else {},
+            "sessions": material.record.sessions,
+        }
         more, wrong = _held(RUN, kept, derived)
         places, differing = places + more, differing + wrong
     printed = 0
