@@ -8,6 +8,7 @@ from labs import new_run, text
 from benchlab.host import fingerprint
 from benchlab.judge.calibration import showable
 from benchlab.lab.announcing import showing
+from benchlab.model.cases import cases
 from benchlab.model.records import Calibration
 from benchlab.store import machines
 
@@ -22,7 +23,7 @@ def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def shown(sessions: int, smallest: str = "3%", more: str = COMPARED) -> str | None:
     given = more.replace("]}", f"], smallest_effect: {smallest}}}")
     experiment, _ = new_run(text(more=given).replace("sessions: 2", f"sessions: {sessions}"))
-    return showing(experiment, 1)
+    return showing(experiment, cases(experiment), 1)
 
 
 def test_a_machine_that_is_not_calibrated_cannot_tell() -> None:

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 from labs import new_run
 
-from benchlab import store
+from benchlab.host import fingerprint
 from benchlab.lab import history
+from benchlab.lab.announcing import showing
 from benchlab.lab.opening import KNOWN
 from benchlab.model.cases import cases
 from benchlab.model.evidence import Comparison, Pair, Summary
@@ -32,11 +33,16 @@ def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BENCHLAB_STORE", str(tmp_path))
 
 
-def kept(text: str, machine: str = MACHINE, scatter: float = 0.01) -> Run:
+def kept(text: str, machine: str = MACHINE, scatter: float = 0.01, second: int = 0) -> Run:
     """A whole run in the store, whose pairs scatter by so much."""
     experiment, run = new_run(text, known=KNOWN)
     host = {"fingerprint": machine}
-    done = {"state": "complete", "sessions_done": 8, "host": host, "created_utc": store.now_utc()}
+    done = {
+        "state": "complete",
+        "sessions_done": 8,
+        "host": host,
+        "created_utc": f"2026-11-01T00:00:{second:02}Z",
+    }
     run.update(run.record.model_copy(update=done))
     one = Comparison(
         metric="throughput",
@@ -60,6 +66,33 @@ def kept(text: str, machine: str = MACHINE, scatter: float = 0.01) -> Run:
         )
     )
     return run
+
+
+def test_what_pairs_scattered_by_is_foretold_from_the_newest_run_that_asked_the_same() -> None:
+    experiment, _ = new_run(LEFT, known=KNOWN)
+    asked = cases(experiment)
+    assert history.scatter(experiment, asked, MACHINE) is None
+    kept(LEFT, scatter=0.03)
+    newest = kept(LEFT, scatter=0.02, second=1)
+    for other in (LEFT.replace("clients: 2", "clients: 3"), LEFT + "blocks: 3\n"):
+        kept(other, scatter=0.5, second=2)
+    kept(LEFT, machine="another", scatter=0.5, second=3)
+    found = history.scatter(experiment, asked, MACHINE)
+    assert found is not None and found.run == newest.id
+    assert found.sd == pytest.approx(0.0214, rel=0.01)
+    told = showing(experiment, asked, 1)
+    assert told is not None and "not known" in told, "it ran on another machine"
+
+
+def test_what_sessions_show_is_told_from_an_earlier_run() -> None:
+    run = kept(LEFT, scatter=0.04, machine=fingerprint.take()["fingerprint"])
+    experiment, _ = new_run(LEFT, known=KNOWN)
+    told = showing(experiment, cases(experiment), 1)
+    assert (
+        told is not None
+        and f"in throughput in four runs of five, if pairs scatter as in {run.id}; 3 % needs about"
+        in told
+    )
 
 
 def learnt(text: str = LEFT) -> str | None:

@@ -35,7 +35,7 @@ def plan(
     takes = estimate_time(experiment, opened.cases)
     lacks = missing(opened.cases)
     counts = counting(experiment.compare, opened.cases)
-    can_show = showing(experiment, counts)
+    can_show = showing(experiment, opened.cases, counts)
     announced = (*visits(opened.cases), *writes(experiment, opened.cases, opened.folder))
     document: dict[str, Any] = {
         "experiment": experiment.name,

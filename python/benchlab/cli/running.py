@@ -42,7 +42,8 @@ def confirm(opened: Opened, *, yes: bool, quiet: bool) -> None:
     A run of more than ten minutes is asked about, too.
     """
     written = writes(opened.experiment, opened.cases, opened.folder)
-    can_show = showing(opened.experiment, counting(opened.experiment.compare, opened.cases))
+    counts = counting(opened.experiment.compare, opened.cases)
+    can_show = showing(opened.experiment, opened.cases, counts)
     if not quiet:
         for line in (*([can_show] if can_show else []), *visits(opened.cases), *written):
             print(line, file=sys.stderr)

@@ -4,19 +4,19 @@ Absent: asking whether it may.
 """
 
 from collections.abc import Sequence
-from math import log1p
+from math import expm1, inf, log1p
 from pathlib import Path
 
 from benchlab.host import fingerprint
-from benchlab.judge.calibration import showable
+from benchlab.lab import history
 from benchlab.lab.seeking import as_begun
 from benchlab.load.effects import changing
 from benchlab.load.plan import held, make_plan
-from benchlab.model.experiment import Case, Experiment
+from benchlab.model.experiment import Case, Compare, Experiment
 from benchlab.model.quantities import significant
 from benchlab.model.secrets import mask
 from benchlab.stats.family import ALPHA, FEWEST_COUNTING
-from benchlab.stats.power import sessions_needed
+from benchlab.stats.power import detectable, sessions_needed
 from benchlab.store import machines
 from benchlab.systems import kind_of
 
@@ -53,34 +53,43 @@ def writes(experiment: Experiment, cases: Sequence[Case], here: Path) -> tuple[s
     )
 
 
-def showing(experiment: Experiment, comparisons: int) -> str | None:
-    """What so many sessions can find on this machine; None where no calibration could tell.
+def showing(experiment: Experiment, cases: Sequence[Case], comparisons: int) -> str | None:
+    """What so many sessions can find on this machine; None where nothing could tell.
 
-    By the machine's calibration, for the metric that is compared first. An effect that is too small
-    to be found is a finding only to one who was told beforehand.
+    Of the metric that is compared first: by what an earlier run of the experiment scattered by,
+    else by the machine's calibration. An effect that is too small to be found is a finding only to
+    one who was told beforehand.
     """
     compare = experiment.compare
     if compare is None or experiment.sessions < FEWEST_COUNTING:
         return None
-    known = machines.calibration(fingerprint.take()["fingerprint"])
-    metric, comparisons = compare.metrics[0], max(1, comparisons)
-    could = showable(known, metric, experiment.sessions, comparisons)
-    if known is not None and metric not in known.spread:
-        return None
-    if known is None or could is None:
+    machine, metric = fingerprint.take()["fingerprint"], compare.metrics[0]
+    known = machines.calibration(machine)
+    seen = history.scatter(experiment, cases, machine)
+    if seen is not None:
+        sd, source = seen.sd, f"if pairs scatter as in {seen.run}"
+    elif known is None:
         return (
             f"what {experiment.sessions} sessions can show in {metric} is not known for this "
             "machine: `benchlab doctor --calibrate` finds out"
         )
+    elif metric in known.spread:
+        sd, source = known.spread[metric], "by this machine's calibration"
+    else:
+        return None
+    return _showing(experiment.sessions, compare, sd, ALPHA / max(1, comparisons), source)
+
+
+def _showing(sessions: int, compare: Compare, sd: float, alpha: float, source: str) -> str:
+    """What can be found where log ratios scatter so, and how many sessions δ needs."""
+    could = expm1(detectable(sd, sessions, alpha) or inf)
     told = (
-        f"{experiment.sessions} sessions show a difference of {_percent(could)} in {metric} "
-        "in four runs of five, by this machine's calibration"
+        f"{sessions} sessions show a difference of {_percent(could)} in {compare.metrics[0]} "
+        f"in four runs of five, {source}"
     )
     if could <= compare.smallest_effect:
         return told
-    needed = sessions_needed(
-        log1p(compare.smallest_effect), known.spread[metric], ALPHA / comparisons, FEWEST_COUNTING
-    )
+    needed = sessions_needed(log1p(compare.smallest_effect), sd, alpha, FEWEST_COUNTING)
     if needed is None:
         return f"{told}; smaller ones may read inconclusive"
     return f"{told}; {_percent(compare.smallest_effect)} needs about {needed}: --sessions {needed}"
