@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import pytest
-from labs import new_run
+from labs import Seen, new_run
 
 from benchlab.host import fingerprint
 from benchlab.lab import history
 from benchlab.lab.announcing import showing
 from benchlab.lab.opening import KNOWN
+from benchlab.lab.run import execute
+from benchlab.lab.stopping import StopToken
 from benchlab.model.cases import cases
 from benchlab.model.evidence import Comparison, Pair, Summary
 from benchlab.store import Run
@@ -84,15 +86,18 @@ def test_what_pairs_scattered_by_is_foretold_from_the_newest_run_that_asked_the_
     assert told is not None and "not known" in told, "it ran on another machine"
 
 
-def test_what_sessions_show_is_told_from_an_earlier_run() -> None:
-    run = kept(LEFT, scatter=0.04, machine=fingerprint.take()["fingerprint"])
-    experiment, _ = new_run(LEFT, known=KNOWN)
+def test_what_sessions_show_is_told_from_an_earlier_run_and_kept() -> None:
+    first = kept(LEFT, scatter=0.04, machine=fingerprint.take()["fingerprint"])
+    experiment, run = new_run(LEFT, known=KNOWN)
     told = showing(experiment, cases(experiment), 1)
-    assert (
-        told is not None
-        and f"in throughput in four runs of five, if pairs scatter as in {run.id}; 3 % needs about"
-        in told
-    )
+    assert told is not None and told.startswith("8 sessions show a difference of 5.07 % in")
+    assert f"if pairs scatter as in {first.id}; 3 % needs about" in told
+    stop = StopToken()
+    stop.ask()
+    record = execute(experiment, cases(experiment), run, emit=Seen(), stop=stop)
+    assert record.notes[0] == f"said beforehand: {told}"
+    again = execute(experiment, cases(experiment), run, emit=Seen(), stop=stop)
+    assert again.notes == record.notes, "once, as it began"
 
 
 def learnt(text: str = LEFT) -> str | None:

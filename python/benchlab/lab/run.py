@@ -17,7 +17,9 @@ import benchlab
 from benchlab.host import fingerprint, leftovers
 from benchlab.host.processes import Leash
 from benchlab.judge import precision
+from benchlab.judge.comparisons import counting
 from benchlab.lab import budget, building, events, history, preflight
+from benchlab.lab.announcing import showing
 from benchlab.lab.fleet import Fleet
 from benchlab.lab.neighbours import Presence
 from benchlab.lab.seeking import seekers
@@ -294,6 +296,7 @@ class _Lab:
         if not former.host:
             known["calibration"] = machines.calibration(host["fingerprint"])
             known["restarts"] = history.restarts(self._experiment, self._cases, host["fingerprint"])
+            known["notes"] = (*former.notes, *self._foretold(host["fingerprint"]))
         record = former.model_copy(
             update={
                 "state": "running",
@@ -310,6 +313,14 @@ class _Lab:
             raise InputError("was begun on another machine; start anew", key=self._run.path.name)
         self._run.update(record)
         return record
+
+    def _foretold(self, machine: str) -> tuple[str, ...]:
+        """What an earlier run lets so many sessions show, kept with what is then found."""
+        if history.scatter(self._experiment, self._cases, machine) is None:
+            return ()
+        counts = counting(self._experiment.compare, self._cases)
+        told = showing(self._experiment, self._cases, counts)
+        return (f"said beforehand: {told}",) if told else ()
 
     def _are_several(self) -> bool:
         """Whether there is more than one system to take turns."""
