@@ -38,12 +38,24 @@ def test_fewer_than_half_are_left_out_and_more_break_the_row() -> None:
     assert verdict == "invalid" and why.startswith("5 of 8 trials")
 
 
-def test_one_agent_bound_trial_makes_the_rate_a_lower_bound() -> None:
-    case = judged(Course(busy=0.95, ceiling=1500.0))
-    assert row(case, "head-room")[0] == "invalid"
-    assert case.metrics["throughput"].validity == "at-least"
+AT_ITS_LIMIT = Course(rate=500, busy=0.95, ceiling=600.0)
+
+
+def test_a_few_agent_bound_trials_are_left_out_and_most_make_a_lower_bound() -> None:
+    case = judged(*[AT_ITS_LIMIT] * 4)
+    verdict, why = row(case, "head-room")
+    assert verdict == "valid" and why.startswith("left out: 4 of 8 trials: agent-bound")
+    found = case.metrics["throughput"]
+    assert (found.validity, found.sessions) == ("valid", 2)
+    assert found.estimate == pytest.approx(1000)
+    case = judged(*[AT_ITS_LIMIT] * 5)
+    verdict, why = row(case, "head-room")
+    assert verdict == "invalid" and why.startswith("5 of 8 trials: agent-bound")
+    found = case.metrics["throughput"]
+    assert (found.validity, found.sessions) == ("at-least", 4) and "agent-bound" in found.why
+    assert found.estimate is not None and found.estimate < 800
     assert case.metrics["latency_p99"].validity == "valid"
-    assert case.metrics["latency_p99"].sessions == 4
+    assert case.metrics["latency_p99"].sessions == 2
 
 
 def test_a_row_that_is_not_known_says_so() -> None:

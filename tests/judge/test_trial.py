@@ -55,7 +55,7 @@ def test_warm_up_is_not_counted() -> None:
     [
         (Course(lag_ns=5 * MS), "lag"),
         (Course(steal=0.5), "steal"),
-        (Course(busy=0.99, ceiling=1000.0), None),
+        (Course(busy=0.99, ceiling=1000.0), "head-room"),
         (Course(floor_ns=3 * MS), None),
         (Course(failed=0.5), None),
         (Course(steal=0.5, state="died"), None),
@@ -64,6 +64,13 @@ def test_warm_up_is_not_counted() -> None:
 def test_accidents_are_repeated_and_results_are_not(went: Course, reason: str | None) -> None:
     found = needs_repeat(judged(went))
     assert found is None if reason is None else found is not None and found.startswith(reason)
+
+
+def test_an_agent_that_was_at_its_limit_before_is_not_measured_again() -> None:
+    limited = judged(Course(busy=0.99, ceiling=1000.0))
+    assert needs_repeat(limited, was_limited=True) is None
+    late = judged(Course(busy=0.99, ceiling=1000.0, lag_ns=5 * MS))
+    assert (needs_repeat(late, was_limited=True) or "").startswith("lag")
 
 
 def test_the_first_trial_at_an_instance_may_have_been_its_warm_up() -> None:

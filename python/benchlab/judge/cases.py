@@ -30,7 +30,7 @@ from benchlab.stats.resolution import effective_size, overdispersion, smallest_s
 
 MOST_STALLS = 100
 """Of a case, so many are told one by one."""
-_ONE_IS_ENOUGH = ("head-room", "answers")
+_ONE_IS_ENOUGH = ("answers",)
 """Rows that shade a case once one trial breaks them; trials that break others are left out."""
 _KEPT = ("steady", "idle")
 """Rows whose failing trials are used all the same."""
@@ -85,6 +85,7 @@ def judge_case(
     allow: Mapping[str, float],
 ) -> CaseJudgement:
     """Judges a case from the trials that are used, by session; lets go of their raw data."""
+    trials = _without_few_bounds(trials)
     sessions, counts = [], Counter[str]()
     errors = Counter[str]()
     for number in numbers:
@@ -120,6 +121,18 @@ def judge_case(
         stalls=_stalls(trials),
     )
     return CaseJudgement(case, result, tuple(trials), tuple(sessions), blocks)
+
+
+def _without_few_bounds(trials: Sequence[TrialJudgement]) -> Sequence[TrialJudgement]:
+    """The trials, with the rates left out that are bounds, where they are no more than half.
+
+    Of a case whose other trials tell, they would make a bound.
+    """
+    rated = [trial for trial in trials if trial.usable("throughput")]
+    bounds = {id(trial) for trial in rated if trial.uses["throughput"].validity == "at-least"}
+    if 2 * len(bounds) > len(rated):
+        return trials
+    return [trial.without("throughput") if id(trial) in bounds else trial for trial in trials]
 
 
 def _stalls(trials: Sequence[TrialJudgement]) -> Stalls | None:

@@ -4,7 +4,7 @@ Absent: figures over several trials (`cases`), and repeating a trial, which is t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isinf
 
@@ -18,7 +18,7 @@ from benchlab.judge.own import courses, slope, units
 from benchlab.judge.probed import Line, Probed, memory, probed
 from benchlab.judge.settling import settling
 from benchlab.judge.stalls import stalls
-from benchlab.judge.validity import ACCIDENTS, GENERATOR, Use, uses
+from benchlab.judge.validity import ACCIDENTS, GENERATOR, LIMITED, Use, uses
 from benchlab.model.errors import HostError
 from benchlab.model.evidence import CaseState, Check, Stall
 from benchlab.model.experiment import Case, Experiment
@@ -146,10 +146,20 @@ class TrialJudgement:
             return False
         return self.uses[metric].validity != "withheld"
 
+    def without(self, metric: str) -> "TrialJudgement":
+        """The same with this figure left out, for the reason that it has."""
+        use = replace(self.uses[metric], validity="withheld")
+        made = replace(self, uses={**self.uses, metric: use})
+        made.__dict__.update({name: self.__dict__[name] for name in _RAW if name in self.__dict__})
+        return made
+
     def forget(self) -> None:
         """Lets go of the raw data, so that a judgement's size does not grow with the trials'."""
-        for name in ("seen", "resources"):
+        for name in _RAW:
             self.__dict__.pop(name, None)
+
+
+_RAW = ("seen", "resources")
 
 
 def judge_trial(trial: Trial, experiment: Experiment, case: Case) -> TrialJudgement:
@@ -227,20 +237,30 @@ def nothing_due(seen: Counted) -> str:
     return f"{why} ({told}): lengthen `duration` or shorten `timeout`"
 
 
-def needs_repeat(judged: TrialJudgement, *, is_first: bool = False) -> str | None:
+def needs_repeat(
+    judged: TrialJudgement, *, is_first: bool = False, was_limited: bool = False
+) -> str | None:
     """Why the trial is to be repeated once, if it is: an accident of the generator or the host.
 
-    An agent at its limit, a path that costs too much and cores that are shared would be so again.
-    The first trial at an instance (`is_first`) that was still warming up has been its warm-up. One
-    whose rate fell is not repeated: trials would be sought in which nothing happens.
+    A path that costs too much and cores that are shared would be so again, and so would an agent at
+    its limit that was there in the case's last trial (`was_limited`). The first trial at an
+    instance (`is_first`) that was still warming up has been its warm-up. One whose rate fell is not
+    repeated: trials would be sought in which nothing happens.
     """
     if not judged.is_whole:
         return None
     invalid = {check.name: check for check in judged.checks if check.verdict == "invalid"}
     failed = [invalid[name] for name in ACCIDENTS if name in invalid]
+    if not failed and not was_limited and is_limited(judged):
+        failed = [invalid[LIMITED]]
     if not failed and is_first and (row := invalid.get("steady")) is not None:
         failed = [row] if settling(judged.seen, row.limit or 0.0).is_warming else []
     return f"{failed[0].name}: {failed[0].why}" if failed else None
+
+
+def is_limited(judged: TrialJudgement) -> bool:
+    """Whether the agent was at its limit."""
+    return any(check.name == LIMITED and check.verdict == "invalid" for check in judged.checks)
 
 
 def disturbed(judged: TrialJudgement) -> str | None:

@@ -14,8 +14,10 @@ from benchlab.model.metrics import CAPACITY, OVER_PEAK
 from benchlab.model.metrics import metric as metric_of
 
 ACCIDENTS = ("lag", "run-delay", "little", "steal", "swap", "clock", "idle")
-"""Rows that a repetition may mend; the others would fail again."""
-GENERATOR = ("lag", "run-delay", "head-room")
+"""Rows that a repetition may mend."""
+LIMITED = "head-room"
+"""The row of an agent at its limit, which a repetition mends unless it is there for good."""
+GENERATOR = ("lag", "run-delay", LIMITED)
 """Rows in which the generator was late, starved or at its limit."""
 _WHOLE = ("little", "steal", "swap", "clock", "cores")
 _ALWAYS = ("lag_p99", "errors")

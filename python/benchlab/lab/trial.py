@@ -11,7 +11,13 @@ from benchlab import store
 from benchlab.host.probes import Probes, Root
 from benchlab.host.processes import Process
 from benchlab.judge.capacity import weigh
-from benchlab.judge.trial import TrialJudgement, disturbed, judge_trial, needs_repeat
+from benchlab.judge.trial import (
+    TrialJudgement,
+    disturbed,
+    is_limited,
+    judge_trial,
+    needs_repeat,
+)
 from benchlab.lab import beside, events, redirects
 from benchlab.lab.fleet import Fleet, placed
 from benchlab.lab.floors import Floors
@@ -77,6 +83,8 @@ class Trials:
         self._asked: set[str] = set()
         self._met: dict[str, Instance] = {}
         self._untold: set[tuple[str, str]] = set()
+        self._limited: set[str] = set()
+        """Cases in whose last trial the agent was at its limit."""
         self._floors = Floors(setting, run)
         self.first_error: BenchlabError | None = None
         """The first reason why a trial could not be measured."""
@@ -134,6 +142,10 @@ class Trials:
         if ended.state == "ok":
             record, judgement = self._judge(record, trial, turn, instance)
             again = rule(judgement)
+            if is_limited(judgement):
+                self._limited.add(turn.case.name)
+            else:
+                self._limited.discard(turn.case.name)
         elif ended.state in ("died", "aborted", "failed"):
             record = record.model_copy(update={"used": True})
         if again is not None:
@@ -146,7 +158,8 @@ class Trials:
 
     def _again(self, turn: Turn, judged: TrialJudgement, is_first: bool) -> str | None:
         """Why a trial is measured again, if it is."""
-        why = needs_repeat(judged, is_first=is_first)
+        was_limited = turn.case.name in self._limited
+        why = needs_repeat(judged, is_first=is_first, was_limited=was_limited)
         if why is not None or turn.step is None:
             return why
         found = weigh([judged], turn.case.load.keep, self._experiment.allow)
