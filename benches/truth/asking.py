@@ -46,6 +46,12 @@ class Ran:
         """The verdict of each check."""
         return {row["name"]: row["verdict"] for row in self.cases[system]["checks"]}
 
+    def figure(self, system: str, row: str) -> float | None:
+        """The figure of a check."""
+        (found,) = [each for each in self.cases[system]["checks"] if each["name"] == row]
+        value: float | None = found["figure"]
+        return value
+
     def compared(self) -> dict[str, Any]:
         """Its one comparison that counts, and what was refused or measured again."""
         (one,) = [each for each in self.summary["comparisons"] if each["counts"]]

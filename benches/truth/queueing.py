@@ -90,6 +90,7 @@ def measure(busy: float, place: Place) -> dict[str, Any]:
         "resolved": {key: one["resolved"] for key, one in found.items()},
         "requests": reached * length_s,
         "rows": ran.rows("server"),
+        "steal": ran.figure("server", "steal"),
     }
 
 
@@ -142,6 +143,8 @@ def _row(busy: float, lines: Sequence[Line], path_s: float | None) -> Row:
         if len(given) < len(lines):
             text += f", withheld {len(lines) - len(given)} times"
         said.append(text)
+    taken = max(line.found["steal"] or 0.0 for line in lines)
+    said.append(f"another guest had up to {percent(taken)} of a core")
     unresolved = sum(not all(line.found["resolved"].values()) for line in lines)
     said.append(
         f"said to be not resolved, as the path costs too much: {unresolved} of {len(lines)}"
