@@ -94,3 +94,21 @@ def test_nginx_with_its_core_full_is_the_limit_itself(
     assert rows["answers"].verdict == "valid"
     assert rows["floor"].figure is not None
     assert "null server" in rows["head-room"].why or "core" in rows["head-room"].why
+
+
+def test_an_agent_at_its_limit_is_measured_once_more_and_then_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Callable[[str], str]
+) -> None:
+    program("nginx")
+    shorten_null_runs(monkeypatch.setattr)
+    # One client keeps neither core full, and the null server is hardly faster.
+    given = NGINX.replace("clients: 64, duration: 1s", "clients: 1, duration: 0.3s")
+    given = given.replace("sessions: 2", "sessions: 3").replace(
+        "allow: {", "allow: {head-room: 0.0001%, "
+    )
+    experiment, run = new_run(given, tmp_path / "run")
+    execute(experiment, cases(experiment), run, emit=lambda event: None, stop=StopToken())
+    attempts = [(t.record.session, t.record.attempt, t.record.used) for t in run.trials()]
+    assert attempts == [(0, 0, False), (0, 1, True), (1, 0, True), (2, 0, True)]
+    case = judge_run(experiment, cases(experiment), run).summary.cases[0]
+    assert case.metrics["throughput"].validity == "at-least"

@@ -330,15 +330,6 @@ def test_a_trial_spoilt_by_the_agent_is_measured_once_more() -> None:
     assert all("is measured again" in note for note in notes)
 
 
-def test_an_agent_at_its_limit_is_measured_once_more_and_then_believed() -> None:
-    given = text(more="allow: {head-room: 0.0001%}").replace("sessions: 2", "sessions: 3")
-    run, _, seen = run_it(given)
-    attempts = [t.record.session for t in run.trials() if t.record.attempt]
-    assert attempts == [0, 0], "one of each case"
-    notes = [note.text for note in seen.of(events.Note)]
-    assert sum("is measured again: head-room: agent-bound" in note for note in notes) == 2
-
-
 def test_a_file_the_engine_refuses_is_told_before_anything_starts(tmp_path: Path) -> None:
     mark = tmp_path / "starts"
     given = text().replace("--name right", f"--name right --mark {mark}")
