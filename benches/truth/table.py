@@ -20,7 +20,8 @@ noisier). Intervals of shares are Clopper and Pearson's, of means Student's, at 
 of 2 s and comparisons of 8 sessions of one block, so that all parts together take less than four
 hours; a default comparison has trials of 5 s and two blocks, and shows smaller effects. The
 servers of the parts (b) to (h) are `benches/truth/server.c`: one process that answers in order of
-arrival and keeps its own books by the monotonic clock.
+arrival and keeps its own books by the monotonic clock. What each unit found stands in
+`benches/truth/units.jsonl`; copied into the work folder, it is gone on with.
 """
 
 
