@@ -53,12 +53,14 @@ def writes(experiment: Experiment, cases: Sequence[Case], here: Path) -> tuple[s
     )
 
 
-def showing(experiment: Experiment, cases: Sequence[Case], comparisons: int) -> str | None:
+def showing(
+    experiment: Experiment, cases: Sequence[Case], comparisons: int, *, by_machine: bool = True
+) -> str | None:
     """What so many sessions can find on this machine; None where nothing could tell.
 
     Of the metric that is compared first: by what an earlier run of the experiment scattered by,
-    else by the machine's calibration. An effect that is too small to be found is a finding only to
-    one who was told beforehand.
+    else (`by_machine`) by the machine's calibration. An effect that is too small to be found is a
+    finding only to one who was told beforehand.
     """
     compare = experiment.compare
     if compare is None or experiment.sessions < FEWEST_COUNTING:
@@ -68,6 +70,8 @@ def showing(experiment: Experiment, cases: Sequence[Case], comparisons: int) -> 
     seen = history.scatter(experiment, cases, machine)
     if seen is not None:
         sd, source = seen.sd, f"if pairs scatter as in {seen.run}"
+    elif not by_machine:
+        return None
     elif known is None:
         return (
             f"what {experiment.sessions} sessions can show in {metric} is not known for this "

@@ -296,7 +296,7 @@ class _Lab:
         if not former.host:
             known["calibration"] = machines.calibration(host["fingerprint"])
             known["restarts"] = history.restarts(self._experiment, self._cases, host["fingerprint"])
-            known["notes"] = (*former.notes, *self._foretold(host["fingerprint"]))
+            known["notes"] = (*former.notes, *self._foretold())
         record = former.model_copy(
             update={
                 "state": "running",
@@ -314,12 +314,10 @@ class _Lab:
         self._run.update(record)
         return record
 
-    def _foretold(self, machine: str) -> tuple[str, ...]:
+    def _foretold(self) -> tuple[str, ...]:
         """What an earlier run lets so many sessions show, kept with what is then found."""
-        if history.scatter(self._experiment, self._cases, machine) is None:
-            return ()
         counts = counting(self._experiment.compare, self._cases)
-        told = showing(self._experiment, self._cases, counts)
+        told = showing(self._experiment, self._cases, counts, by_machine=False)
         return (f"said beforehand: {told}",) if told else ()
 
     def _are_several(self) -> bool:
