@@ -88,11 +88,12 @@ def rows(journal: Journal) -> Sequence[Row]:
 def _compared(what: str, lines: Sequence[Line], of: int = COMPARISONS) -> Row:
     words = Counter(line.found["verdict"] for line in lines)
     different = sum(words[word] for word in DIFFERENT)
-    left_out = sum(bool(line.found["refused"]) for line in lines) - words["invalid"]
+    told = [line.found for line in lines if line.found["verdict"] != "invalid"]
+    left_out = sum(bool(found["refused"]) for found in told)
     again = sum(sum(line.found["again"].values()) for line in lines)
     listed = ", ".join(f"{count} {word}" for word, count in words.most_common())
     seen = f"called different: {share(different, len(lines))}; {listed or 'none yet'}; "
-    seen += f"trials left out in {max(0, left_out)}, measured again: {again}"
+    seen += f"trials left out in {left_out}, measured again: {again}"
     means = _means(different, len(lines), "Benchlab")
     return Row(f"{what}, each against itself", "no difference", seen, lines, of, means)
 

@@ -35,7 +35,9 @@ def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BENCHLAB_STORE", str(tmp_path))
 
 
-def kept(text: str, machine: str = MACHINE, scatter: float = 0.01, second: int = 0) -> Run:
+def kept(
+    text: str, machine: str = MACHINE, scatter: float = 0.01, second: int = 0, pairs: int = 8
+) -> Run:
     """A whole run in the store, whose pairs scatter by so much."""
     experiment, run = new_run(text, known=KNOWN)
     host = {"fingerprint": machine}
@@ -54,7 +56,7 @@ def kept(text: str, machine: str = MACHINE, scatter: float = 0.01, second: int =
         counts=True,
         effect=0.0,
         verdict="equivalent",
-        pairs=tuple(Pair(session=k, effect=scatter * (-1) ** k) for k in range(8)),
+        pairs=tuple(Pair(session=k, effect=scatter * (-1) ** k) for k in range(pairs)),
     )
     run.write_summary(
         Summary(
@@ -79,6 +81,7 @@ def test_what_pairs_scattered_by_is_foretold_from_the_newest_run_that_asked_the_
     for other in (LEFT.replace("clients: 2", "clients: 3"), LEFT + "blocks: 3\n"):
         kept(other, scatter=0.5, second=2)
     kept(LEFT, machine="another", scatter=0.5, second=3)
+    kept(LEFT, scatter=0.5, second=4, pairs=1)
     found = history.scatter(experiment, asked, MACHINE)
     assert found is not None and found.run == newest.id
     assert found.sd == pytest.approx(0.0214, rel=0.01)

@@ -16,6 +16,7 @@ from benchlab.model.evidence import Summary
 from benchlab.model.experiment import Case, Experiment
 from benchlab.model.records import Restarts
 from benchlab.stats.estimates import spread
+from benchlab.stats.family import FEWEST_COUNTING
 from benchlab.store import Run, runs
 
 
@@ -63,6 +64,7 @@ def scatter(experiment: Experiment, cases: Sequence[Case], machine: str) -> Scat
             and one.metric == metric
             and one.by == "ratio"
             and one.verdict != "invalid"
+            and len(one.pairs) >= FEWEST_COUNTING
         ]
         if found:
             return Scatter(run.id, max(found))
