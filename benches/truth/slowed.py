@@ -84,8 +84,10 @@ def _row(amount: float, lines: Sequence[Line]) -> Row:
 def _means(amount: float, found: int, lines: Sequence[Line], told: Sequence[Line]) -> str:
     if len(told) < FEWEST:
         return "Too few to tell."
-    could = statistics.median(line.found["detectable"] for line in told)
-    said = f"Each comparison said what it could have shown: {percent(could)} (median)."
+    # A comparison that may not answer says nothing of what it could have shown.
+    could = [shown for line in told if (shown := line.found["detectable"]) is not None]
+    middle = percent(statistics.median(could)) if could else "nothing"
+    said = f"Each comparison said what it could have shown: {middle} (median)."
     if found / len(lines) >= ENOUGH:
         return f"A slowdown of {percent(amount)} is found as a rule. {said}"
     return f"A slowdown of {percent(amount)} is not found reliably in 8 sessions of 2 s. {said}"

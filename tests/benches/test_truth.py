@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT))
 
 from benches.truth import __main__ as truth  # noqa: E402
-from benches.truth import drift, queueing, starved  # noqa: E402
-from benches.truth.units import SHORT, Found, Journal, Line, Part, Row  # noqa: E402
+from benches.truth import drift, queueing, starved, table  # noqa: E402
+from benches.truth.units import SHORT, Found, Journal, Lengths, Line, Part, Row  # noqa: E402
 
 QUICK = {
     "slowed/10%/00": ("each request takes 10 %", "found: "),
@@ -140,6 +141,14 @@ def test_a_comparison_that_gave_no_effect_stands_in_the_table(tmp_path: Path) ->
     found = {"verdict": "invalid", "effect": None, "drifted": 0.1}
     row = row_of(drift.PART, tmp_path, "Benchlab, both", "drift/pairs/0", found)
     assert row.seen.endswith("the effect told: -")
+
+
+def test_what_is_kept_of_the_units_makes_the_page(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "benches" / "truth" / "units.jsonl", tmp_path)
+    made = table.make(Journal(tmp_path, Lengths()), truth.PARTS)
+    rows = [line for line in made.splitlines() if line.startswith("| ")]
+    page = table.FILE.read_text().splitlines()
+    assert rows == [line for line in page if line.startswith("| ")]
 
 
 def test_theory_of_an_exponential_law_is_that_of_the_textbook() -> None:

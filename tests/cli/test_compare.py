@@ -100,6 +100,10 @@ def test_too_few_sessions_are_invalid_and_explorations_claim_nothing(
     code, found = compared(capsys, a.id, cut.id)
     assert code == Exit.CANNOT_TELL
     assert "4 of 6 sessions needed" in str(found["answer"])
+    late = keep(2, sessions(900, 2, 7), sessions_done=7)
+    code, found = compared(capsys, a.id, late.id)
+    assert code == Exit.CANNOT_TELL
+    assert f"no valid answer: {late.id} was cut off." in str(found["answer"])
     few = keep(3, sessions(900, 3, 3), sessions=3, sessions_done=3)
     code, found = compared(capsys, a.id, few.id)
     assert code == Exit.DONE

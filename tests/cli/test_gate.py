@@ -79,6 +79,26 @@ def test_the_code_of_a_gate(
     assert ("warning" in capsys.readouterr().err) == (code != Exit.DONE)
 
 
+@pytest.mark.parametrize(
+    ("metric", "effect", "code"),
+    [
+        ("throughput", -0.02, Exit.CANNOT_TELL),
+        ("throughput", 0.02, Exit.DONE),
+        ("latency_p99", 0.02, Exit.CANNOT_TELL),
+        ("latency_p99", -0.02, Exit.DONE),
+    ],
+)
+def test_a_small_difference_for_the_worse_that_may_be_more_cannot_be_told(
+    metric: str, effect: float, code: Exit
+) -> None:
+    small = compared("different-but-small", metric)
+    one = small.model_copy(update={"effect": effect, "may_matter": True})
+    assert Gate(asks=True).code([one], "") == code
+    assert Gate(asks=True).code([one.model_copy(update={"may_matter": False})], "") == Exit.DONE
+    (item,) = Bulletin("shop", "", "", (one,), gates=True).items()
+    assert item.outcome == ("error" if code else "passed")
+
+
 def test_what_a_ci_server_reads() -> None:
     bulletin = Bulletin(
         experiment="shop",

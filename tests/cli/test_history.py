@@ -84,6 +84,33 @@ def test_the_gate_alarms_at_the_second_run_beyond_the_segment_and_not_at_the_fir
     assert (code, one["verdict"]) == (Exit.DONE, "equivalent"), "the new level has come to stay"
 
 
+def test_a_regression_that_was_repaired_passes(capsys: pytest.CaptureFixture[str]) -> None:
+    days([1000.0] * 10 + [800.0] * 4 + [1000.0])
+    code, one = gated(capsys, "history")
+    assert (code, one["verdict"]) == (Exit.DONE, "equivalent")
+
+
+@pytest.mark.parametrize(
+    ("count", "record", "why"),
+    [
+        (3, {"sessions": 3, "sessions_done": 3}, "3 of 6 sessions needed are usable"),
+        (8, {"sessions": 10}, "was cut off"),
+    ],
+)
+def test_a_run_that_claims_nothing_is_no_point(
+    capsys: pytest.CaptureFixture[str], count: int, record: dict[str, object], why: str
+) -> None:
+    days([1000.0] * 8)
+    keep(9, sessions(700, 9, count), **record)
+    code, one = gated(capsys, "history")
+    assert (code, one["verdict"]) == (Exit.CANNOT_TELL, "invalid")
+    assert why in str(one["why"])
+    days([1000.0], 10)
+    code, one = gated(capsys, "history")
+    assert (code, one["verdict"]) == (Exit.DONE, "equivalent")
+    assert str(one["why"]) == "against 8 runs"
+
+
 def test_a_short_history_cannot_tell(capsys: pytest.CaptureFixture[str]) -> None:
     days([1000.0] * 4)
     code, one = gated(capsys, "history")

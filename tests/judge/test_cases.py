@@ -58,6 +58,16 @@ def test_a_few_agent_bound_trials_are_left_out_and_most_make_a_lower_bound() -> 
     assert case.metrics["latency_p99"].sessions == 2
 
 
+def test_rows_that_bound_a_rate_only_together_hold_for_the_case() -> None:
+    late = Course(open_at=1000.0, lag_ns=5_000_000)
+    case = judged(*[AT_ITS_LIMIT] * 3, *[late] * 3)
+    assert case.metrics["throughput"].validity == "at-least"
+    verdict, why = row(case, "head-room")
+    assert verdict == "invalid" and why.startswith("3 of 8 trials: agent-bound")
+    verdict, why = row(case, "lag")
+    assert verdict == "invalid" and why.startswith("3 of 8 trials")
+
+
 def test_a_row_that_is_not_known_says_so() -> None:
     case = judged(*[Course(floor_ns=None)] * 8)
     assert row(case, "floor")[0] == "unknown"
@@ -99,6 +109,14 @@ def test_an_infinite_figure_is_null_with_its_reason() -> None:
     found = judged(*[Course(failed=0.05)] * 8).metrics["latency_p99"]
     assert found.estimate is None and "infinite in 4 of 4 sessions" in found.why
     assert found.resolved and found.validity == "valid"
+
+
+def test_a_share_of_errors_is_averaged_as_it_is() -> None:
+    few, many = Course(failed=0.01), Course(failed=0.08)
+    found = judged(*[few] * 6, many, many).metrics["errors"]
+    assert found.estimate == pytest.approx((3 * 0.01 + 0.08) / 4)
+    found = judged(*[few, Course(failed=0.03)] * 4).metrics["errors"]
+    assert found.estimate == pytest.approx(0.02)
 
 
 def test_states_are_of_all_trials_together() -> None:

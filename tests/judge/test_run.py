@@ -102,7 +102,10 @@ def test_what_is_not_used() -> None:
     assert summary.state == "interrupted" and summary.sessions == 7
     assert summary.comparisons[0].sessions == 7
     assert summary.cases[0].metrics["throughput"].low == pytest.approx(20_000, rel=0.02)
-    assert "cut off after 7 of 8 sessions" in summary.answer
+    assert "cut off after 7 of 8 sessions: no verdict before all are done." in summary.answer
+    (found,) = summary.comparisons
+    assert found.effect is not None and found.verdict is None and found.p is None
+    assert summary.answer.startswith("Seen in 7 sessions, without a claim:")
 
 
 def test_a_torn_trial_is_no_figure() -> None:

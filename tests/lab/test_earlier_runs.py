@@ -93,7 +93,7 @@ def test_what_sessions_show_is_told_from_an_earlier_run_and_kept() -> None:
     first = kept(LEFT, scatter=0.04, machine=fingerprint.take()["fingerprint"])
     experiment, run = new_run(LEFT, known=KNOWN)
     told = showing(experiment, cases(experiment), 1)
-    assert told is not None and told.startswith("8 sessions show a difference of 5.07 % in")
+    assert told is not None and told.startswith("8 sessions show a difference of 5.32 % in")
     assert f"if pairs scatter as in {first.id}; 3 % needs about" in told
     stop = StopToken()
     stop.ask()

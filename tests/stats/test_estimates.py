@@ -82,17 +82,32 @@ def test_t_p_is_scipy_s(values: list[float]) -> None:
 )
 def test_intervals_of_counts_are_garwood_s(count: int, low: float, high: float) -> None:
     # Garwood 1936, table 1, at 95 %.
-    assert count_interval([count]) == pytest.approx((low, high), rel=1e-3)
+    assert count_interval([count], [1.0]) == pytest.approx((low, high), rel=1e-3)
 
 
 def test_counts_that_come_in_bursts_are_worth_less() -> None:
-    even, uneven = count_interval([5] * 8), count_interval([40, *[0] * 7])
+    even = count_interval([5] * 8, [1.0] * 8)
+    uneven = count_interval([40, *[0] * 7], [1.0] * 8)
     assert uneven[0] < even[0] < 40 < even[1] < uneven[1]
+    # A session that was watched twice as long has twice as many, and is no burst.
+    assert count_interval([20, 10, 10], [2.0, 1.0, 1.0]) == pytest.approx((28.58, 54.47), abs=0.01)
 
 
 def test_the_interval_of_counts_covers_the_truth() -> None:
     generator = np.random.default_rng(11)
     for mean in (0.2, 1.0, 4.0):
-        limits = [count_interval(generator.poisson(mean, 8).tolist()) for _ in range(1500)]
+        limits = [
+            count_interval(generator.poisson(mean, 8).tolist(), [1.0] * 8) for _ in range(1500)
+        ]
         covered = np.mean([low <= 8 * mean <= high for low, high in limits])
         assert covered >= 0.945
+
+
+@pytest.mark.parametrize("dispersion", [2.0, 4.0])
+def test_the_interval_of_counts_that_come_in_bursts(dispersion: float) -> None:
+    generator, mean = np.random.default_rng(12), 4.0
+    rates = generator.gamma(mean / (dispersion - 1), dispersion - 1, (1500, 8))
+    limits = [count_interval(one, [1.0] * 8) for one in generator.poisson(rates).tolist()]
+    covered = np.mean([low <= 8 * mean <= high for low, high in limits])
+    print(f"dispersion {dispersion:g}: held in {covered:.1%}")
+    assert covered >= 0.92

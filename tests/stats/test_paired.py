@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from benchlab.stats.paired import pair, sign_flip_p
+from benchlab.stats.paired import pair, sign_flip_p, sign_flip_ps
 
 rates = st.lists(
     st.tuples(st.floats(min_value=1, max_value=1e5), st.floats(min_value=1, max_value=1e5)),
@@ -28,6 +28,8 @@ def test_sign_flip_is_scipy_s_exact_permutation_test(differences: list[int]) -> 
         vectorized=True,
     )
     assert sign_flip_p([float(d) for d in differences]) == pytest.approx(oracle.pvalue)
+    (many,) = sign_flip_ps(np.array([differences], dtype=np.float64))
+    assert many == pytest.approx(oracle.pvalue)
 
 
 @pytest.mark.parametrize("sessions", [1, 5, 6, 8, 13, 20])

@@ -59,6 +59,23 @@ def test_an_alarm_lasts_until_the_new_level_has_come_to_stay() -> None:
     assert told == [False, True, True, True, True, True, False, False, False]
 
 
+def test_a_regression_that_was_repaired_is_no_alarm() -> None:
+    generator = np.random.default_rng(54)
+    values = [*history(generator, 12), *(0.8 * value for value in history(generator, 4))]
+    found = standing(values, 1000.0)
+    assert found is not None and found.beyond == (1000.0,)
+    assert not alarms(values, 1000.0)
+    again = standing([*values, 1000.0], 805.0)
+    assert again is not None and again.beyond == (805.0,)
+
+
+def test_one_run_below_others_above_is_the_first_of_its_kind() -> None:
+    generator = np.random.default_rng(55)
+    values = [*history(generator, 12), *(1.2 * value for value in history(generator, 3))]
+    found = standing(values, 500.0)
+    assert found is not None and found.beyond == (500.0,)
+
+
 def test_no_level_is_long_enough() -> None:
     values = [1000.0, 1001.0, 999.0, 1002.0, 1000.5]
     assert standing(values, 1000.0) is None

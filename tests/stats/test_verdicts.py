@@ -50,6 +50,17 @@ def test_difference_comes_before_equivalence() -> None:
     assert verdict(shifted(0.01, noise=0.0005)) == "different-but-small"
 
 
+def test_what_was_seen_to_be_small_need_not_be() -> None:
+    # A mean of -2.9 %, whose interval reaches to -5.1 %.
+    drawn = (-0.07, -0.06, -0.045, -0.03, -0.02, -0.01, -0.005, 0.005)
+    found = decide([Paired("ratio", drawn, 1.0)], ["up"], 0.03)[0]
+    assert found is not None and found.verdict == "different-but-small" and found.may_matter
+    found = decide([shifted(0.02, noise=0.002)], ["up"], 0.03)[0]
+    assert found is not None and found.verdict == "different-but-small" and not found.may_matter
+    found = decide([shifted(0.05)], ["up"], 0.03)[0]
+    assert found is not None and found.verdict == "better" and not found.may_matter
+
+
 def test_the_wider_of_two_tests_holds() -> None:
     # One far session: the sign flip sees all signs alike, the t interval does not exclude zero.
     paired = Paired("ratio", (0.5, *([0.04] * 7)), 1.0)

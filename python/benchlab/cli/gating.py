@@ -67,9 +67,12 @@ class Gate:
 
     def code(self, comparisons: Sequence[Comparison], advisory: str) -> Exit:
         """1 where something is worse, 3 where it cannot be told; 0 and a warning if advisory."""
+        from benchlab.judge.answer import may_be_worse
+
         counting = [one.verdict for one in comparisons if one.counts]
+        is_open = any(one.counts and may_be_worse(one) for one in comparisons)
         code = Exit.DONE
-        if not counting or "invalid" in counting or "inconclusive" in counting:
+        if not counting or is_open or "invalid" in counting or "inconclusive" in counting:
             code = Exit.CANNOT_TELL
         if "worse" in counting:
             code = Exit.BROKEN_PROMISE

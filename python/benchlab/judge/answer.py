@@ -18,6 +18,7 @@ from benchlab.model.quantities import format as readable
 from benchlab.model.quantities import significant
 from benchlab.model.records import RunRecord
 from benchlab.stats.estimates import Scale
+from benchlab.stats.family import explores
 from benchlab.stats.paired import MOST_PAIRS
 
 TIMES, SPACE = "\u00d7", "\u00a0"
@@ -142,8 +143,7 @@ def _claim(one: Comparison, compare: Compare, rate_unit: str, with_levels: bool)
             bound = ", at least" if one.why.startswith("at least") else ""
             return f"{b} {_ratio(one, what)}{where} ({shown}{bound})"
         case "different-but-small":
-            too_small = f"differs from {a} in {what}{where}, but by less than the {delta}"
-            return f"{b} {too_small} that matter ({shown})"
+            return f"{b} differs from {a} in {what}{where}, {small(one, delta)} ({shown})"
         case "equivalent":
             return f"{b} and {a} are equal in {what}{where} to within {delta} ({shown})"
         case "inconclusive":
@@ -180,6 +180,19 @@ def figures(one: Comparison) -> str:
         return f"{effect}, 95{SPACE}% interval {low} … {high}"
     low, high = percent(one.low), percent(one.high)
     return f"{effect}, 95{SPACE}% interval {low} … {high}{SPACE}%"
+
+
+def small(one: Comparison, matters: str) -> str:
+    """How what is different-but-small stands to what matters: the truth may be larger than seen."""
+    if not one.may_matter:
+        return f"but by less than the {matters} that matter"
+    return f"seen at less than the {matters} that matter, though it may be more"
+
+
+def may_be_worse(one: Comparison) -> bool:
+    """Whether a difference that was seen to be small may be one for the worse that matters."""
+    is_better = (one.effect or 0.0) > 0
+    return one.may_matter and is_better != (metric_of(one.metric, one.unit).better == "up")
 
 
 def _effect(effect: float, by: Scale, unit: str) -> str:
@@ -317,9 +330,10 @@ def _shades(
     said = []
     if not record.is_done:
         more = " or more" if record.is_staged else ""
-        said.append(
-            f"The run was cut off after {record.sessions_done} of {record.sessions}{more} sessions."
-        )
+        done = f"{record.sessions_done} of {record.sessions}{more} sessions"
+        cut = f"The run was cut off after {done}"
+        is_judged = experiment.compare is not None and not explores(record.sessions)
+        said.append(f"{cut}{': no verdict before all are done' if is_judged else ''}.")
     if record.order == "sequential":
         said.append(
             "The systems were measured one after the other in each session: "

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchlab.judge.alike import Told, changed, check_alike, missing
-from benchlab.judge.answer import MOST_CLAUSES, SPACE, figures, label, levels
+from benchlab.judge.answer import MOST_CLAUSES, SPACE, figures, label, levels, small
 from benchlab.judge.validity import what_bounds
 from benchlab.model import metrics
 from benchlab.model.evidence import Between, CaseResult, Comparison, Estimate, Verdict
@@ -127,18 +127,19 @@ def _pairs(
                 continue
             runs = () if earlier is None else earlier(name, metric)
             is_counting = cell and metric in wanted
-            found.append(_pair(metric, results, (a.id, b.id), at, is_counting, runs))
+            found.append(_pair(metric, results, (a, b), at, is_counting, runs))
     return sorted(found, key=lambda one: not one.counts)
 
 
 def _pair(
     metric: str,
     cases: tuple[CaseResult, CaseResult],
-    ids: tuple[str, str],
+    told: tuple[Told, Told],
     at: Mapping[str, str],
     is_counting: bool,
     runs: Sequence[float],
 ) -> Pair:
+    ids = [run.id for run in told]
     estimates = [case.metrics.get(metric) for case in cases]
     unfit = [
         why
@@ -153,6 +154,7 @@ def _pair(
     fewest = min((len(side) for side in values), default=0)
     if not unfit and fewest < FEWEST_COUNTING:
         unfit.append(f"{fewest} of {FEWEST_COUNTING} sessions needed are usable in both runs")
+    unfit += [f"{run.id} was cut off" for run in told if not run.record.is_done]
     usable = len(known) == 2 and fewest > 1 and all(one.estimate is not None for one in known)
     return Pair(
         case=cases[0].name,
@@ -220,6 +222,7 @@ def comparison(one: Pair, found: Finding | None, baseline: str, candidate: str) 
         detectable=None if shown is None or not one.counts else shown.detectable,
         sessions=one.sessions,
         verdict=verdict,
+        may_matter=found is not None and verdict == found.verdict and found.may_matter,
         why=why,
     )
 
@@ -264,7 +267,7 @@ def _clause(one: Comparison, delta: float) -> str:
         case "better" | "worse":
             return f"{what} is {one.verdict} ({shown})"
         case "different-but-small":
-            return f"{what} differs, but by less than the {smallest} that matter ({shown})"
+            return f"{what} differs, {small(one, smallest)} ({shown})"
         case "equivalent":
             return f"{what} is equal to within {smallest} ({shown})"
         case "inconclusive":

@@ -41,8 +41,6 @@ class Weighed:
     outcome: Outcome
     why: str = ""
     figures: Mapping[str, float | None] = field(default_factory=dict)
-    lacks: bool = False
-    """Whether too little was seen to be sure, so that a longer trial is worth while."""
     exceeding: Mapping[str, Exceedances] = field(default_factory=dict)
     """Of each quantile that is to be kept: how many lay above its limit, second by second."""
 
@@ -86,9 +84,8 @@ def weigh(
     for word in words:
         if said := [one for one in decided if one.outcome == word]:
             reasons = "; ".join(one.why for one in said)
-            lacks = any(one.lacks for one in said)
-            return replace(whole, outcome=word, why=reasons, lacks=lacks)
-    return replace(whole, lacks=any(one.lacks for one in decided))
+            return replace(whole, outcome=word, why=reasons)
+    return whole
 
 
 def _decide(
@@ -99,19 +96,14 @@ def _decide(
 ) -> Weighed:
     if figure is None:
         return Weighed("unknown", f"{one.metric} was not measured")
-    lacks = False
-    if one.metric in exceeding:
-        has, needs = _evidence(one.metric, exceeding[one.metric])
-        lacks = has < needs
-        if int(exceeding[one.metric].seen.sum()) < needs and lacks:
-            why = f"not resolved (needs {needs:,} in each session, has {has:,})"
-            return Weighed("unknown", f"{one.metric} is {why}", lacks=True)
+    if one.metric in exceeding and (lacking := _lacking(one.metric, exceeding[one.metric])):
+        return Weighed("unknown", lacking)
     if holds(one, figure):
-        return Weighed("kept", lacks=lacks)
+        return Weighed("kept")
     if why := _may_not_be_its_own(one.metric, trials):
         return Weighed("unknown", why)
     shown = "infinite" if isinf(figure) else readable(figure, metric_of(one.metric).unit)
-    return Weighed("broken", f"{one.metric} is {shown}", lacks=lacks)
+    return Weighed("broken", f"{one.metric} is {shown}")
 
 
 def _may_not_be_its_own(name: str, trials: Sequence[TrialJudgement]) -> str:
@@ -132,20 +124,22 @@ def _quantile(name: str) -> float | None:
     return metric_of(name).quantile
 
 
-def _evidence(name: str, seen: Exceedances) -> tuple[int, int]:
-    """How many independent transactions tell on which side of its limit a quantile lies.
+def _lacking(name: str, seen: Exceedances) -> str:
+    """Why a step tells nothing of a quantile: it has too few transactions; empty where it does.
 
-    Beside it how many it takes, 1/(1 - q), as for any session's quantile; fewer are as good where
-    the exact interval of the share above the limit leaves 1 - q out.
+    It takes 1/(1 - q), as for any session's quantile, unless the exact interval of the share above
+    the limit leaves 1 - q out. How they clump is not asked: to measure again or to leave out what
+    is bursty would do so to steps that break oftener than to those that keep.
     """
-    share = 1 - (_quantile(name) or 0.0)
-    count, beyond = int(seen.seen.sum()), float(seen.above.sum())
-    tau = overdispersion([(seen.above, seen.seen)])
-    has, needs = effective_size(count, tau), ceil(1 / share - 1e-9)
-    if 0 < has < needs:
-        low, high = share_interval(min(has, round(beyond / tau)), has)
-        needs = needs if low <= share <= high else has
-    return has, needs
+    share, count = 1 - (_quantile(name) or 0.0), int(seen.seen.sum())
+    needs = ceil(1 / share - 1e-9)
+    if count >= needs:
+        return ""
+    if count:
+        low, high = share_interval(int(seen.above.sum()), count)
+        if not low <= share <= high:
+            return ""
+    return f"{name} is not resolved (needs {needs:,} in each session, has {count:,})"
 
 
 def _unusable(trials: Sequence[TrialJudgement], names: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 Absent: comparisons between cases (`comparisons`), and the choice of trials that are used (`run`).
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf, isinf
@@ -12,6 +12,7 @@ from typing import Literal
 from benchlab.judge.checks import ERRORS
 from benchlab.judge.sessions import Key, Session, session_of
 from benchlab.judge.trial import Totals, TrialJudgement
+from benchlab.judge.validity import GENERATOR
 from benchlab.model import metrics
 from benchlab.model.evidence import (
     CaseResult,
@@ -99,6 +100,8 @@ def judge_case(
     state, why = _state(trials, allow.get("errors", ERRORS))
     estimates = {key: _estimate(key, sessions, trials) for key in _keys(sessions)}
     withheld = [one.why for (name, _), one in estimates.items() if name is None]
+    rate = estimates.get((None, "throughput"))
+    is_bound = rate is not None and rate.validity == "at-least"
     if state not in ("died", "aborted") and not any(one.is_usable for one in estimates.values()):
         reason = _most(withheld) or _most([trial.why for trial in trials if trial.why])
         why = "; ".join(dict.fromkeys(part for part in (why, reason) if part))
@@ -108,7 +111,7 @@ def judge_case(
         levels=case.levels,
         state=state,
         why=why,
-        checks=_checks([trial for trial in trials if trial.checks]),
+        checks=_checks([trial for trial in trials if trial.checks], is_bound),
         metrics={name: estimates[None, name] for name in _ordered(estimates)},
         operations={
             name: OperationResult(
@@ -142,10 +145,12 @@ def _stalls(trials: Sequence[TrialJudgement]) -> Stalls | None:
     if length_s <= 0:
         return None
     found = [stall for trial in watched for stall in trial.stalls]
-    by_session = dict.fromkeys((trial.record.session for trial in watched), 0)
-    for stall in found:
-        by_session[stall.session] += 1
-    low, high = count_interval(tuple(by_session.values()))
+    by_session = Counter(stall.session for stall in found)
+    lengths: dict[int, float] = defaultdict(float)
+    for trial in watched:
+        lengths[trial.record.session] += trial.length_s
+    counts = [by_session[session] for session in lengths]
+    low, high = count_interval(counts, tuple(lengths.values()))
     shown = sorted(found, key=lambda stall: -stall.length_s)[:MOST_STALLS]
     scale = 3600 / length_s
     return Stalls(
@@ -186,16 +191,21 @@ def _state(trials: Sequence[TrialJudgement], allowed: float) -> tuple[CaseState,
     return totals.state(allowed)
 
 
-def _checks(trials: Sequence[TrialJudgement]) -> tuple[Check, ...]:
-    """Each row over the trials: the verdict that holds for the case, with its worst figure."""
+def _checks(trials: Sequence[TrialJudgement], is_bound: bool) -> tuple[Check, ...]:
+    """Each row over the trials: the verdict that holds for the case, with its worst figure.
+
+    What made the case's rate a bound holds for the case, in however few trials: several rows may
+    have done so together.
+    """
     names = dict.fromkeys(check.name for trial in trials for check in trial.checks)
     rows = {name: [c for t in trials for c in t.checks if c.name == name] for name in names}
-    return tuple(_row(name, found) for name, found in rows.items())
+    decisive = (*_ONE_IS_ENOUGH, *(GENERATOR if is_bound else ()))
+    return tuple(_row(name, found, name in decisive) for name, found in rows.items())
 
 
-def _row(name: str, rows: Sequence[Check]) -> Check:
+def _row(name: str, rows: Sequence[Check], one_is_enough: bool) -> Check:
     invalid = [row for row in rows if row.verdict == "invalid"]
-    enough = 1 if name in _ONE_IS_ENOUGH else len(rows) // 2 + 1
+    enough = 1 if one_is_enough else len(rows) // 2 + 1
     if len(invalid) >= enough:
         worst = _worst(invalid)
         return worst if len(rows) == 1 else worst.model_copy(update={"why": _of(invalid, rows)})
@@ -238,8 +248,9 @@ def _estimate(key: Key, sessions: Sequence[Session], trials: Sequence[TrialJudge
     lacking = _lacking(key, sessions)
     if lacking:
         return bare.model_copy(update={"resolved": False, "why": lacking})
-    over = over_sessions(known)
-    most = 1.0 if metric.kind == "share" else inf
+    is_share = metric.kind == "share"
+    over = over_sessions(known, is_share=is_share)
+    most = 1.0 if is_share else inf
     used = [t.uses[metric.name] for t in trials if t.usable(metric.name)]
     bound = [use.why for use in used if use.validity == "at-least"]
     unresolved = [use.why for use in used if not use.resolved]

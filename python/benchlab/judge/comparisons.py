@@ -235,6 +235,7 @@ def _counted(
             "detectable": None if shown is None else shown.detectable,
             "sessions_needed": None if shown is None else shown.sessions_needed,
             "verdict": verdict,
+            "may_matter": found is not None and verdict == found.verdict and found.may_matter,
         }
     )
 

@@ -94,7 +94,13 @@ def _point(run: Told, case: str, metric: str) -> Point:
     why = unfitness(metric, result, found, run.id)
     if found is not None and found.validity == "at-least":
         why = f"{metric} of {case} in {run.id} is a bound: {what_bounds(metric)}"
-    values = [] if found is None or why else [v for v in found.values if v is not None]
+    values = [] if found is None else [value for value in found.values if value is not None]
+    if not why and not run.record.is_done:
+        why = f"{run.id} was cut off"
+    if not why and len(values) < FEWEST_COUNTING:
+        why = f"{len(values)} of {FEWEST_COUNTING} sessions needed are usable in {run.id}"
+    if why:
+        values = []
     return Point(
         run=run.id,
         created_utc=run.record.created_utc,

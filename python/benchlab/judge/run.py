@@ -67,7 +67,7 @@ def judge_run(experiment: Experiment, cases: Sequence[Case], run: Run) -> Judgem
         compare_all(
             experiment.compare,
             judged,
-            explores=explores(record.sessions),
+            explores=explores(record.sessions) or not record.is_done,
             calibration=record.calibration,
             first_stage=record.two_stage.first if record.two_stage else None,
         )

@@ -1,7 +1,8 @@
 """One case in one session: the values that stand for the session, which is the replicate.
 
 A quantile is read after the session's blocks are counted together; rates and means are averaged
-over the blocks on the log scale. Absent: intervals and anything across sessions (`cases`).
+over the blocks on the log scale, shares as they are. Absent: intervals and anything across
+sessions (`cases`).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -117,7 +118,8 @@ def _figure(trial: TrialJudgement, key: Key) -> float:
 def _over_blocks(metric: Metric, figures: Sequence[float]) -> float:
     if metric.kind == "maximum" or inf in figures:
         return max(figures)
-    combine: Callable[[Sequence[float]], float] = _geometric if min(figures) > 0 else _arithmetic
+    is_ratio = metric.kind != "share" and min(figures) > 0
+    combine: Callable[[Sequence[float]], float] = _geometric if is_ratio else _arithmetic
     return combine(figures)
 
 

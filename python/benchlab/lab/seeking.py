@@ -12,7 +12,6 @@ from math import ceil
 from benchlab.judge.capacity import Weighed, decide_steps, found_by, weigh
 from benchlab.judge.run import used_trials
 from benchlab.judge.trial import judge_trial
-from benchlab.lab.trial import LONGEST_S
 from benchlab.model.experiment import Case, Experiment, Load
 from benchlab.model.metrics import metric as metric_of
 from benchlab.model.records import Step
@@ -23,6 +22,8 @@ FIRST_PER_SECOND = 100.0
 """The search begins here, or where a trial of the file's duration can tell."""
 ENOUGH = 2.0
 """So many times the transactions that a quantile needs at least are asked for."""
+LONGEST_S = 60.0
+"""A trial is not made longer than this for want of transactions."""
 
 
 def first_rate(load: Load) -> float:

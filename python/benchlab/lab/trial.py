@@ -4,13 +4,12 @@ Absent: which trial comes when (`run`), and bringing systems up (`fleet`).
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from benchlab import store
 from benchlab.host.probes import Probes, Root
 from benchlab.host.processes import Process
-from benchlab.judge.capacity import weigh
 from benchlab.judge.trial import (
     TrialJudgement,
     disturbed,
@@ -36,9 +35,6 @@ State = Literal["ok", "died", "failed", "aborted", "interrupted"]
 Repeat = Callable[[TrialJudgement], str | None]
 """Why a trial is to be measured again, if it is."""
 LOG_LINES = 40
-LONGEST_S = 60.0
-"""A trial is not made longer than this for want of transactions, nor by more than `LONGER`."""
-LONGER = 4.0
 SHOWN = ("throughput", "latency_p50", "latency_p99", "errors")
 
 
@@ -65,14 +61,6 @@ class _Ended:
     error: BenchlabError | None = field(default=None)
 
 
-def longer(turn: Turn) -> Turn:
-    """A turn whose trial lasts longer, where the former could not tell for want of transactions."""
-    load = turn.case.load
-    duration = max(load.duration or 1.0, min(LONGEST_S, LONGER * (load.duration or 1.0)))
-    case = turn.case.model_copy(update={"load": load.model_copy(update={"duration": duration})})
-    return replace(turn, case=case)
-
-
 class Trials:
     """Runs trials into a run's folder."""
 
@@ -92,8 +80,7 @@ class Trials:
     def run(self, turn: Turn, instance: Instance, fleet: Fleet) -> Trial:
         """Measures a case once, and once more where host or agent spoilt it or it warmed up.
 
-        Where idle systems spoil that one too, they are ended, and the case is measured alone. A
-        step of a search is measured for longer then: it may be that too little was seen to tell.
+        Where idle systems spoil that one too, they are ended, and the case is measured alone.
         """
         is_first = self._met.get(turn.case.name) is not instance
         self._met[turn.case.name] = instance
@@ -102,15 +89,11 @@ class Trials:
             disturbed,
             lambda judged: None,
         )
-        asked = turn
         for attempt, rule in enumerate(rules):
-            trial, why = self._attempt(asked, instance, fleet, rule)
+            trial, why = self._attempt(turn, instance, fleet, rule)
             if why is None or self._setting.stop.is_set or instance.died() is not None:
                 break
-            if turn.step is None:
-                self._setting.emit(events.Note(f"{turn.case.name} is measured again: {why}"))
-            else:
-                asked = longer(turn)
+            self._setting.emit(events.Note(f"{turn.case.name} is measured again: {why}"))
             if attempt:
                 fleet.stand_alone(turn.case, why)
         return trial
@@ -159,11 +142,7 @@ class Trials:
     def _again(self, turn: Turn, judged: TrialJudgement, is_first: bool) -> str | None:
         """Why a trial is measured again, if it is."""
         was_limited = turn.case.name in self._limited
-        why = needs_repeat(judged, is_first=is_first, was_limited=was_limited)
-        if why is not None or turn.step is None:
-            return why
-        found = weigh([judged], turn.case.load.keep, self._experiment.allow)
-        return found.why if found.lacks else None
+        return needs_repeat(judged, is_first=is_first, was_limited=was_limited)
 
     def _judge(
         self, record: TrialRecord, trial: Trial, turn: Turn, instance: Instance

@@ -192,6 +192,8 @@ class Comparison(Frozen):
     sessions: int = 0
     sessions_needed: int | None = None
     verdict: Verdict | None = None
+    may_matter: bool = False
+    """Of what is different-but-small: whether its 95 % interval holds effects that are not."""
     why: str = ""
     pairs: tuple[Pair, ...] = ()
 

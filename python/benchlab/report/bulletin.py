@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 from xml.etree import ElementTree
 
-from benchlab.judge.answer import unit_of
+from benchlab.judge.answer import may_be_worse, unit_of
 from benchlab.model.evidence import Between, CaseResult, Comparison, PromiseResult, Summary
 from benchlab.report import readable
 from benchlab.report.terminal import clean, comparison_name
@@ -94,7 +94,7 @@ class Bulletin:
     def _outcome(self, one: Comparison) -> Outcome:
         if one.verdict == "worse":
             return "skipped" if self.advisory else "failure" if self.gates else "passed"
-        if one.verdict not in ("invalid", "inconclusive"):
+        if one.verdict not in ("invalid", "inconclusive") and not may_be_worse(one):
             return "passed"
         is_error = self.gates or one.verdict == "invalid"
         return "error" if is_error and not self.advisory else "skipped"

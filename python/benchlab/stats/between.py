@@ -17,7 +17,7 @@ from benchlab.model.metrics import Direction
 from benchlab.stats.estimates import CONFIDENCE, Scale, Spread, spread, t_critical
 from benchlab.stats.family import ALPHA, holm, holm_level, ranks
 from benchlab.stats.power import detectable
-from benchlab.stats.verdicts import Finding, word
+from benchlab.stats.verdicts import Finding, may_matter, word
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def describe_apart(found: Apart, smallest_effect: float, comparisons: int = 1) -
     """The figures of a comparison of two runs without a verdict."""
     low, high = found.interval(CONFIDENCE)
     pairs = int(found.freedom) + 1
-    could = detectable(found.error * sqrt(pairs), pairs, ALPHA / comparisons)
+    could = detectable(found.error * sqrt(pairs), pairs, ALPHA / comparisons, flips=False)
     return Finding(
         effect=found.effect(found.mean),
         low=low,
@@ -148,5 +148,6 @@ def decide_apart(
         excludes = p <= ALPHA and (low > 0 or high < 0)
         bare = describe_apart(one, smallest_effect, len(family))
         said = word(one, way, smallest_effect, bare.effect, excludes)
-        found.append(replace(bare, p=p, excludes_zero=excludes, verdict=said))
+        open_ = may_matter(one, said, smallest_effect)
+        found.append(replace(bare, p=p, excludes_zero=excludes, verdict=said, may_matter=open_))
     return tuple(found)

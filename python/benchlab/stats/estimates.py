@@ -69,10 +69,14 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(mean, sd, array.size, array.size - 1)
 
 
-def over_sessions(values: Sequence[float], confidence: float = CONFIDENCE) -> OverSessions:
+def over_sessions(
+    values: Sequence[float], confidence: float = CONFIDENCE, *, is_share: bool = False
+) -> OverSessions:
     """Geometric mean with its t interval on the log scale; arithmetic where a value is not above 0.
 
-    Raises ValueError where there is no value or one is infinite.
+    A share of events is averaged as it is (`is_share`): its geometric mean is far below the share
+    of all events wherever they come in few sessions. Raises ValueError where there is no value or
+    one is infinite.
     """
     array = np.asarray(values, dtype=np.float64)
     if array.size == 0 or not np.all(np.isfinite(array)):
@@ -81,7 +85,7 @@ def over_sessions(values: Sequence[float], confidence: float = CONFIDENCE) -> Ov
         only = float(array[0])
         end = only if array.size > 1 else None
         return OverSessions(only, end, end, array.size)
-    geometric = bool(np.all(array > 0))
+    geometric = not is_share and bool(np.all(array > 0))
     found = spread(np.log(array).tolist() if geometric else array.tolist())
     limits = found.interval(confidence) or (found.mean, found.mean)
     mean, low, high = (
@@ -96,8 +100,10 @@ def share_interval(found: int, count: int) -> tuple[float, float]:
     return float(limits.low), float(limits.high)
 
 
-def count_interval(counts: Sequence[int], confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """The interval of the expected sum of what was counted in sessions of equal length.
+def count_interval(
+    counts: Sequence[int], lengths: Sequence[float], confidence: float = CONFIDENCE
+) -> tuple[float, float]:
+    """The interval of the expected sum of what was counted in sessions of these lengths.
 
     Exact for Poisson counts (Garwood 1936). Where sessions differ by more than chance does, by
     Pearson's dispersion φ of their counts (at least 1), the sum is worth its φ-th part of
@@ -106,9 +112,9 @@ def count_interval(counts: Sequence[int], confidence: float = CONFIDENCE) -> tup
     total = sum(counts)
     dispersion = 1.0
     if total and len(counts) > 1:
-        mean = total / len(counts)
-        squares = sum((count - mean) ** 2 for count in counts)
-        dispersion = max(1.0, squares / mean / (len(counts) - 1))
+        due = [total * length / sum(lengths) for length in lengths]
+        chi = sum((count - mean) ** 2 / mean for count, mean in zip(counts, due, strict=True))
+        dispersion = max(1.0, chi / (len(counts) - 1))
     events, alpha = total / dispersion, 1 - confidence
     low = float(stats.chi2.ppf(alpha / 2, 2 * events)) / 2 if total else 0.0
     high = float(stats.chi2.ppf(1 - alpha / 2, 2 * events + 2)) / 2

@@ -102,3 +102,13 @@ def sign_flip_p(differences: Sequence[float]) -> float:
     overlap = 0 if reach > 0 else first.size * second.size
     extreme = overlap or int(above.sum() + below.sum())
     return extreme / (first.size * second.size)
+
+
+def sign_flip_ps(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same of each row of many short ones, all patterns at once."""
+    width = rows.shape[1]
+    places = np.arange(2 ** (width - 1))[:, None] >> np.arange(width) & 1
+    sums = np.abs(rows @ (1.0 - 2.0 * places).T)
+    reach = np.abs(rows.sum(axis=1)) - 1e-9 * np.abs(rows).sum(axis=1)
+    found: NDArray[np.float64] = np.mean(sums >= reach[:, None], axis=1)
+    return found

@@ -2,7 +2,9 @@
 
 X(N) = λN / (1 + σ(N - 1) + κN(N - 1)) (Gunther 2007, Guerrilla Capacity Planning, ch. 4): λ is the
 rate of one alone, σ what they wait for each other, κ what it costs them to agree. Sessions are
-resampled whole, since what they share is not independent. Absent: which rates may be used.
+resampled whole, since what they share is not independent; the percentiles lie further out than for
+many of them, by as much as Student's t does (Hesterberg 2015, The American Statistician 69, the
+expanded percentile interval). Absent: which rates may be used.
 """
 
 from collections.abc import Sequence
@@ -10,14 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize
+from scipy import optimize, stats
+
+from benchlab.stats.estimates import CONFIDENCE, t_critical
 
 FEWEST_LEVELS = 6
 LEAST_FACTOR = 8.0
-RESAMPLES = 400
+RESAMPLES = 1000
 FARTHEST_PEAK = 1.5
 """A peak is named up to so many times the largest N measured."""
-_END = 97.5
 _NOTHING = 1e-9
 _Floats = NDArray[np.float64]
 
@@ -73,10 +76,11 @@ def fit(counts: Sequence[float], rates: Sequence[Sequence[float]]) -> Law:
     random = np.random.default_rng(len(logs))
     drawn = random.integers(0, len(logs), size=(RESAMPLES, len(logs)))
     found = np.array([_fit(at, logs[rows].mean(axis=0)) for rows in drawn])
+    ends = _ends(len(logs))
     alone, contention, coherence = (
-        _range(estimate, found[:, index]) for index, estimate in enumerate(best)
+        _range(estimate, found[:, index], ends) for index, estimate in enumerate(best)
     )
-    return Law(alone, contention, coherence, _peak(best, found, float(at.max())))
+    return Law(alone, contention, coherence, _peak(best, found, ends, float(at.max())))
 
 
 def _fit(at: _Floats, logs: _Floats) -> _Floats:
@@ -108,15 +112,21 @@ def _slowing(count: _Floats, sigma: float, kappa: float) -> _Floats:
     return 1 + sigma * (count - 1) + kappa * count * (count - 1)
 
 
-def _range(estimate: float, found: _Floats) -> Range:
-    low, high = np.percentile(found, [100 - _END, _END])
+def _ends(sessions: int) -> tuple[float, float]:
+    """The percentiles that make a 95 % interval of so few: Φ(∓√(n/(n - 1))·t)."""
+    reach = t_critical(sessions, 1 - CONFIDENCE) * np.sqrt(sessions / (sessions - 1))
+    return 100 * float(stats.norm.sf(reach)), 100 * float(stats.norm.cdf(reach))
+
+
+def _range(estimate: float, found: _Floats, ends: tuple[float, float]) -> Range:
+    low, high = np.percentile(found, ends)
     return Range(float(estimate), float(low), float(high))
 
 
-def _peak(best: _Floats, found: _Floats, largest: float) -> Range | None:
+def _peak(best: _Floats, found: _Floats, ends: tuple[float, float], largest: float) -> Range | None:
     """√((1 - σ)/κ), where κ is not zero and the peak not far beyond what was measured."""
-    if np.percentile(found[:, 2], 100 - _END) <= _NOTHING or best[1] >= 1:
+    if np.percentile(found[:, 2], ends[0]) <= _NOTHING or best[1] >= 1:
         return None
     peaks = np.sqrt(np.maximum(0.0, 1 - found[:, 1]) / np.maximum(found[:, 2], _NOTHING))
-    named = _range(float(np.sqrt((1 - best[1]) / best[2])), peaks)
+    named = _range(float(np.sqrt((1 - best[1]) / best[2])), peaks, ends)
     return named if named.estimate <= FARTHEST_PEAK * largest else None

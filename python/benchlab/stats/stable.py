@@ -21,7 +21,7 @@ class Standing:
     segment: tuple[float, ...]
     """The stable segment; what is beyond it is left out."""
     beyond: tuple[float, ...]
-    """Values after the segment, the newest last."""
+    """The newest value, last, and those just before it that lie beyond the segment as it does."""
 
 
 def levels(values: Sequence[float]) -> tuple[int, ...]:
@@ -45,7 +45,8 @@ def standing(earlier: Sequence[float], newest: float) -> Standing | None:
 
     The segment is the last level of six values or more. Values at its end that lie beyond the rest
     on the newest one's side, all of them, are counted with that one: as a part of the segment
-    they would widen it and hide what they show.
+    they would widen it and hide what they show. Of those after the segment only the newest ones
+    that lie on its side count with it: a level that came and went says nothing of it.
     """
     numbers = levels(earlier)
     held = [level for level in numbers if numbers.count(level) >= FEWEST_COUNTING]
@@ -59,7 +60,12 @@ def standing(earlier: Sequence[float], newest: float) -> Standing | None:
         sides = {_side(rest, value) for value in (*last, *later, newest)}
         if sides in ({1}, {-1}):
             return Standing(rest, (*last, *later, newest))
-    return Standing(segment, (*later, newest))
+    side, alike = _side(segment, newest), [newest]
+    for value in reversed(later):
+        if side == 0 or _side(segment, value) != side:
+            break
+        alike.append(value)
+    return Standing(segment, tuple(reversed(alike)))
 
 
 def _side(segment: Sequence[float], value: float) -> int:

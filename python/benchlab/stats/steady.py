@@ -18,7 +18,8 @@ BATCH = 5
 SUP_T = sqrt(12.16)
 """Of the greatest t over all places for a step, exceeded by chance in 1 % of long steady series.
 
-The sup-Wald statistic of one parameter with 15 % left out at either end (Andrews 1993, table 1).
+The sup-Wald statistic of one parameter with 15 % left out at either end (Andrews 2003, table 1,
+which corrects that of 1993).
 """
 EDGE = 0.15
 """Share of the series at either end in which a step is not looked for."""
@@ -114,7 +115,7 @@ def step(values: ArrayLike) -> Change | None:
 def _independent(residuals: NDArray[np.float64], fitted: int) -> float:
     """How many independent values the residuals are worth.
 
-    Their autocorrelation at one step is too small by about (fitted + 1 + 4r)/n on average (Marriott
+    Their autocorrelation at one step is too small by about (fitted + 4r)/n on average (Marriott
     and Pope 1954; Kendall 1954), which is given back; below zero it counts as none.
     """
     whole = float(np.square(residuals).sum())

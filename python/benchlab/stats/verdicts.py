@@ -45,6 +45,8 @@ class Finding:
     disagree: bool
     """Whether only one of the two tests excluded zero."""
     verdict: Verdict | None
+    may_matter: bool = False
+    """Of what is different-but-small: whether its 95 % interval holds effects that are not."""
 
 
 def describe(paired: Paired, smallest_effect: float, comparisons: int = 1) -> Finding:
@@ -97,6 +99,7 @@ def _decide(
     by_flips = p <= ALPHA
     by_t = limits is not None and (limits[0] > 0 or limits[1] < 0)
     excludes = by_flips and by_t
+    said = word(paired, way, smallest_effect, found.effect, excludes)
     return Finding(
         effect=found.effect,
         low=found.low,
@@ -106,8 +109,15 @@ def _decide(
         sessions_needed=found.sessions_needed,
         excludes_zero=excludes,
         disagree=by_flips != by_t,
-        verdict=word(paired, way, smallest_effect, found.effect, excludes),
+        verdict=said,
+        may_matter=may_matter(paired, said, smallest_effect),
     )
+
+
+def may_matter(sides: Contrast, said: Verdict, smallest_effect: float) -> bool:
+    """Whether what was seen to be small need not be so."""
+    is_small = said == "different-but-small"
+    return is_small and not _is_within(sides, smallest_effect, CONFIDENCE)
 
 
 def word(
@@ -124,6 +134,10 @@ def word(
 
 def is_equivalent(sides: Contrast, smallest_effect: float) -> bool:
     """Whether the 90 % interval of the effect lies inside ±δ (Schuirmann 1987)."""
-    limits = sides.interval(EQUIVALENCE_CONFIDENCE)
+    return _is_within(sides, smallest_effect, EQUIVALENCE_CONFIDENCE)
+
+
+def _is_within(sides: Contrast, smallest_effect: float, confidence: float) -> bool:
+    limits = sides.interval(confidence)
     matters = sides.smallest(smallest_effect)
     return limits is not None and limits[0] >= -matters and limits[1] <= matters
