@@ -361,7 +361,9 @@ fn a_replica_that_takes_over_is_found() {
         replica.wait_for("INFO commandstats", "cmdstat_get:");
     });
     let [ok, failed, timed_out, unknown] = measured.outcomes();
-    assert!(ok > 0 && failed + unknown > 0 && timed_out == 0, "{:?}", measured.messages());
+    let told = measured.messages();
+    assert!(ok > 0 && failed + unknown > 0, "{ok}, {failed}, {timed_out}, {unknown}: {told:?}");
+    assert_eq!(timed_out, 0, "{ok}, {failed}, {unknown}: {told:?}");
 }
 
 #[test]
